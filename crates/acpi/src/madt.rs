@@ -55,7 +55,7 @@ pub enum HardwareId {
     Hart(u64),
 }
 
-/// A processor, whatever the type of its entry.
+/// A processor, from an entry of any type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Processor {
     /// Id of the processor, as in the SRAT.

@@ -49,7 +49,7 @@ impl Format for Layout {
     type Entry<'a> = Entry<'a>;
 }
 
-/// A processor and its domain, whatever the type of its entry.
+/// A processor and its domain, from an entry of any type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Processor {
     /// Id of the processor, as in the MADT.

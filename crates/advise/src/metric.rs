@@ -41,7 +41,7 @@ impl Judged {
         })
     }
 
-    /// Returns true if it is a number that the program prints.
+    /// Returns true if the metric is a number that the program prints.
     pub(super) fn is_printed(&self) -> bool {
         self.spec.metric.iter().any(|metric| !metric.exit_time)
     }

@@ -8,7 +8,7 @@ use numalab_study::BackendSpec;
 
 /// The machine that the advice is for, and the place of the trials.
 pub struct Target {
-    /// The emulator's model of it.
+    /// The emulator's model of the machine.
     pub machine: EmulatedMachine,
     /// The costs that placements need.
     pub costs: MachineCosts,

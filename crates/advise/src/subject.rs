@@ -53,7 +53,7 @@ impl Subject {
         Ok((ran, followed))
     }
 
-    /// Returns true if it uses OpenMP, which places threads by environment variables.
+    /// Returns true if the program uses OpenMP, which places threads by environment variables.
     pub(super) fn has_openmp(&self, followed: Option<&ProgramMemory>) -> bool {
         let is_runtime = |name: &str| OPENMP.iter().any(|runtime| name.contains(runtime));
         match followed {

@@ -88,7 +88,8 @@ pub(crate) enum FailIf {
 }
 
 impl FailIf {
-    /// Fails with exit code 4 if what the condition names is worse, and with 7 if nothing is decided.
+    /// Fails with exit code 4 if a result named by the condition is worse, and with 7 if nothing is
+    /// decided.
     pub fn check(condition: Option<Self>, judgement: &Judgement) -> Result<(), Failure> {
         let Some(condition) = condition else { return Ok(()) };
         let tails = judgement.worse_tails.as_ref().filter(|_| condition == Self::Tails);

@@ -138,8 +138,8 @@ pub(crate) enum Command {
     },
 }
 
-/// Runs a command and returns its exit code; for `guest run` and the like, it is that of their
-/// command.
+/// Runs a command and returns its exit code. `guest run` and similar commands pass on the exit code
+/// of the command that they run.
 pub(crate) fn run(command: Command) -> Result<ExitCode, Failure> {
     let done = match command {
         Command::Guest(args) => return guest::run(&args.command),

@@ -98,8 +98,8 @@ impl Failure {
         Self::new(Code::BadInput, message)
     }
 
-    /// Returns the same failure for a command that passes on the exit code of another, with a code
-    /// that cannot be mistaken for that one's.
+    /// Returns the same failure for a command that passes on another command's exit code, with a
+    /// code that cannot be mistaken for that command's.
     pub fn of_wrapper(self) -> Self {
         let code = match self.code {
             code @ (Code::NotRunnable | Code::NotFound) => code,

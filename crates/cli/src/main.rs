@@ -32,7 +32,7 @@ fn main() -> ExitCode {
                 }
                 return failure::usage(env::args_os());
             }
-            // Help and version are results; a closed pipe is not our error.
+            // Help and version are results; a closed pipe is not an error of numalab.
             return match usage.print() {
                 Err(error) if error.kind() != ErrorKind::BrokenPipe => {
                     Failure::new(Code::Failed, format!("standard output: {error}")).report()

@@ -16,7 +16,7 @@ const COMMANDS: [(&str, &str); 7] = [
 
 const OPTIONS: [(&str, &str); 2] = [("--chain", "--pattern"), ("--node-cpus", "--map")];
 
-/// Returns the current name of the command or option in this usage error, if it had another.
+/// Returns the current name of the command or option in this usage error, if it was renamed.
 pub(crate) fn moved(usage: &clap::Error) -> Option<String> {
     let named = |kind| match usage.get(kind) {
         Some(ContextValue::String(word)) => Some(word.clone()),

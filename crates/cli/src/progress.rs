@@ -31,7 +31,7 @@ pub(crate) struct Progress {
     windows: Option<(usize, usize)>,
 }
 
-/// Fewest windows before the remark that the machine is shared.
+/// Minimum number of windows before the remark that the machine is shared.
 const FEWEST_WINDOWS: usize = 60;
 
 impl Progress {
@@ -50,8 +50,8 @@ impl Progress {
         }
     }
 
-    /// Returns the corrected total time and the time of finished cells: disturbed windows make
-    /// cells longer than estimated, and those to come as well.
+    /// Returns the corrected total time and the time of finished cells: disturbed windows take
+    /// longer than estimated, and so will those to come.
     fn learned(&self) -> (Duration, Duration) {
         let (whole, done) = self.estimated;
         let factor = self.begun.elapsed().as_secs_f64() / done.as_secs_f64().max(1e-3);
@@ -75,7 +75,7 @@ impl Progress {
 
 impl Observer for Progress {
     fn starting(&mut self, cells: &[Cell]) {
-        // Later, the last figure stays until the next one arrives.
+        // Afterwards the last figure stays until the next one arrives.
         if let (true, Some(first)) = (self.bar.bar.message().is_empty(), cells.first()) {
             self.bar.bar.set_message(first.id.0.clone());
         }

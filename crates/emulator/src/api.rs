@@ -41,7 +41,7 @@ pub const FORGETS_SAFELY: c_int = 2;
 pub const INDEX_OF_TRANSLATOR: c_int = 2;
 /// First version in which `qemu_plugin_insn_data` copies.
 const DATA_IS_COPIED: c_int = 3;
-/// log2 of the largest access: one cache line.
+/// log2 of the largest access, which is one cache line.
 const MOST_SIZE_SHIFT: c_uint = 6;
 /// The versions that we support.
 const OLDEST: c_int = 1;
@@ -53,7 +53,7 @@ const NEWEST: c_int = 4;
 pub struct Info {
     /// The guest's architecture, for example `x86_64`.
     pub target_name: *const c_char,
-    /// The oldest version that QEMU supports.
+    /// The oldest interface version that QEMU supports.
     pub version_least: c_int,
     /// The version that QEMU implements.
     pub version: c_int,
@@ -61,7 +61,7 @@ pub struct Info {
     pub system_emulation: bool,
     /// Number of vCPUs at startup.
     pub vcpus: c_int,
-    /// The most vCPUs there can be, with hot-plugged ones.
+    /// The maximum number of vCPUs, including hot-plugged ones.
     pub vcpus_most: c_int,
 }
 
@@ -91,7 +91,7 @@ pub fn symbol(name: &CStr) -> *mut c_void {
 /// Reason why QEMU's functions cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
-    /// QEMU's interface has no version that is known here.
+    /// QEMU's interface has no version that the plugin knows.
     #[error(
         "QEMU's plugin interface has versions {least} to {newest}: expected one of {OLDEST} to {NEWEST}"
     )]

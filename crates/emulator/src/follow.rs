@@ -15,6 +15,7 @@ use crate::program::{Block, Instruction, Made, Program};
 /// [`ApiError::Missing`] if this QEMU lacks one.
 pub fn register(id: PluginId, api: &Api) -> Result<(), ApiError> {
     let calls = ProgramCalls::load()?;
+    // Relaxed: stored before any callback can run, and never changed.
     STORES.store(bits_of_stores(api), Relaxed);
     // SAFETY: the id is ours, and the callbacks live as long as the plugin.
     unsafe {
@@ -25,12 +26,12 @@ pub fn register(id: PluginId, api: &Api) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Sizes of accesses by QEMU's description of them: asking for one takes a call.
+/// Sizes of accesses by QEMU's description of them; a call per access would cost more.
 struct Sizes([AtomicU64; PLACES]);
 
 /// Number of cached sizes, indexed by the lowest bits of their hash; a power of two.
 const PLACES: usize = 64;
-/// Set in a place that is in use; QEMU's description of the access is above it.
+/// Set in a slot that is in use; QEMU's description of the access is above it.
 const KNOWN: u64 = 1 << 16;
 
 static SIZES: Sizes = Sizes([const { AtomicU64::new(0) }; PLACES]);
@@ -45,6 +46,8 @@ impl Sizes {
     #[inline]
     unsafe fn of(&self, api: &Api, info: MemoryInfo) -> u8 {
         let place = &self.0[(info ^ info >> 4 ^ info >> 16) as usize % PLACES];
+        // Relaxed: description and size are in one word, so a thread sees both or neither; a store
+        // that another thread overwrites only costs one more call.
         let mut said = place.load(Relaxed);
         if said & !(KNOWN - 1) != u64::from(info) << 32 | KNOWN {
             // SAFETY: guaranteed by the caller.

@@ -63,6 +63,8 @@ unsafe extern "C" fn translate(_: PluginId, block: *mut c_void) {
         let count = (api.block_instructions)(block);
         let mut instructions: &[Instruction] = &[];
         if open {
+            // Code costs a call per instruction to read, so it is read only where something uses
+            // it.
             let is_looked_at = plugin.flows.is_some() || plugin.program.is_some();
             let code = if is_looked_at { code_of(plugin, block) } else { Vec::new() };
             let place = place_of(api, block, count);
@@ -75,6 +77,7 @@ unsafe extern "C" fn translate(_: PluginId, block: *mut c_void) {
         }
         for position in 0..count {
             let instruction = (api.block_instruction)(block, position);
+            // Markers come first and always: they open a closed gate, and access no memory.
             if let Some(marker) = marker_at(plugin, instruction) {
                 let marker = number(marker::number(marker));
                 (api.register_instruction)(instruction, mark, NO_REGISTERS, marker);

@@ -1,4 +1,4 @@
-//! Runs something once in a process, on the first thread that asks.
+//! Runs an action once per process, on the first thread that requests it.
 
 use std::sync::atomic::{
     AtomicU32,
@@ -13,7 +13,7 @@ const LOOK: Duration = Duration::from_millis(1);
 /// it, it counts as not started.
 #[derive(Debug)]
 pub struct OncePerProcess {
-    /// Process ids: the one that started it, and the one that finished it.
+    /// Process ids: of the process that started the action, and of the one that finished it.
     began: AtomicU32,
     done: AtomicU32,
 }
@@ -26,10 +26,13 @@ impl OncePerProcess {
     /// Runs `action`, or waits until the thread that came first has run it.
     pub fn run(&self, action: impl FnOnce()) {
         let own = std::process::id();
+        // A child of fork(2) has another id, so it runs the action itself, even if its parent has
+        // begun or finished.
         if self.began.swap(own, AcqRel) != own {
             action();
             self.done.store(own, Release);
         }
+        // Pairs with the release above: those that waited see the effects of the action.
         while self.done.load(Acquire) != own {
             thread::sleep(LOOK);
         }

@@ -27,17 +27,17 @@ pub struct Plugin {
     /// The plugin's id in QEMU.
     pub id: PluginId,
     pub engine: Engine,
-    /// Data flows of blocks, where cores are modelled and code can be decoded.
+    /// Data flows of blocks, if cores are modelled and code can be decoded.
     pub flows: Option<Flows>,
     /// The guest's clock, in virtual time.
     pub clock: Option<Clock>,
     /// The virtual PMU, if it is published.
     pub pmu: Option<Pmu>,
-    /// Finds the vCPU that runs, where QEMU's index is wrong.
+    /// Identifies the running vCPU if QEMU's index is wrong.
     pub running: Running,
     /// If true, `running` must be used; decided when the first vCPU starts.
     pub ask_running: OnceLock<bool>,
-    /// The vCPU that is active in the model, where vCPUs share one thread.
+    /// The vCPU that is active in the model, if vCPUs share one thread.
     pub present: Present,
     /// Checks passed when the plugin was loaded.
     pub checks: Vec<Check>,
@@ -189,6 +189,8 @@ impl Plugin {
     #[inline]
     pub fn watch_ranges(&self, address: u64) {
         let [on_nodes, elsewhere] = &self.first;
+        // Not atomic together: vCPUs on several threads may pass the limit unseen. The report
+        // repeats the check, so a mismatch is never lost.
         let (so_far, other) = (on_nodes.load(Relaxed), elsewhere.load(Relaxed));
         if so_far + other >= self_test::RANGE_ACCESSES {
             return;
@@ -217,6 +219,7 @@ impl Plugin {
         let program = self.program.as_ref().and_then(program_memory);
         let path = self.engine.arguments.report.as_deref();
         if let Some(program) = &program {
+            // A parent that waits for this process continues at this time.
             program::has_come_to(path, program.elapsed_ns * 1000);
         }
         let report = Report::new(&self.engine, &self.host, &checks, program);

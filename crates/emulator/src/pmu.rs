@@ -53,6 +53,8 @@ impl Pmu {
         self.file.read_exact_at(&mut sequence, at)?;
         // Even, even if an earlier write failed and left an odd number.
         let next = (u64::from_le_bytes(sequence) | 1).wrapping_add(1);
+        // In this order: a reader that finds the same even number before and after has a whole
+        // block.
         self.file.write_all_at(&(next - 1).to_le_bytes(), at)?;
         self.file.write_all_at(&counts(engine, vcpu).to_bytes(), at + 8)?;
         self.file.write_all_at(&next.to_le_bytes(), at)

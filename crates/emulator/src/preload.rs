@@ -10,7 +10,7 @@ use std::ffi::{c_int, c_long};
 
 use numalab_membench::libnuma::ASKS;
 
-/// The initial value of the answer, which stays if there is no plugin.
+/// The initial value of the answer, which is unchanged if there is no plugin.
 const NO_ANSWER: c_long = c_long::MIN;
 /// The largest error number that Linux returns, negated.
 const MOST_ERROR: c_long = 4095;

@@ -1,5 +1,5 @@
-//! The active vCPU, where all share one thread. It stays in the model until another one runs, as
-//! entering and leaving cost as much as most accesses.
+//! The active vCPU, if all vCPUs share one thread. It stays in the model until another one runs,
+//! because entering and leaving cost as much as most accesses.
 
 use std::cell::UnsafeCell;
 

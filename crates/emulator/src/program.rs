@@ -1,5 +1,5 @@
-//! A program instead of a machine: QEMU's user mode runs it on the host's kernel, and we keep its
-//! page tables and its time as Linux would on the emulated machine.
+//! A program instead of a machine: QEMU's user mode runs it on the host's kernel, and the plugin
+//! keeps its page tables and its time as Linux would on the emulated machine.
 
 mod account;
 mod calls;
@@ -130,7 +130,8 @@ impl Program {
         }
     }
 
-    /// Replays what the thread at this QEMU index did without the turn, now that it has it again.
+    /// Replays what the thread at this QEMU index did without the turn; the thread has the turn
+    /// again.
     fn catch_up(&'static self, engine: &'static Engine, index: c_uint) {
         for event in DEFERRED.take() {
             match event {
@@ -168,7 +169,7 @@ impl Program {
     #[inline]
     pub fn access(&self, index: c_uint, made: &Made) -> bool {
         let Some(thread) = self.here(index) else {
-            // It was released only to leave translated code, without the turn.
+            // The thread was released only to leave translated code, without the turn.
             DEFERRED.with_borrow_mut(|events| events.push(Event::Access(*made)));
             return true;
         };
@@ -181,8 +182,8 @@ impl Program {
         thread.access(made)
     }
 
-    /// Follows an access that the fast path cannot. Where threads contend for the line, it happens
-    /// in order of time.
+    /// Follows an access that the fast path cannot handle. If threads contend for the line,
+    /// accesses happen in order of time.
     #[inline(never)]
     pub fn access_farther(&'static self, index: c_uint, made: &Made) {
         let Some(seat) = self.seat(index) else { return };
@@ -332,8 +333,8 @@ impl Program {
     fn comes_in_order(&'static self, seat: usize) {
         let Some(world) = self.in_turn(seat) else { return };
         let now_ps = world.threads[seat].time_ps();
-        // Before threads took turns they ran as the host scheduled them and caught up with each
-        // other later: contended lines and queues differed between runs by tens of percent.
+        // Without this order, threads ran as the host scheduled them and caught up with each other
+        // later: contended lines and queues differed between runs by tens of percent.
         if self.turns.order().schedule.is_ahead(seat, now_ps) {
             self.lets_others(seat, Leave::Yields);
         }

@@ -65,7 +65,7 @@ impl Clock {
     pub fn advance(&self, ns: i64) {
         // SAFETY: an aligned i64 that lives as long as QEMU (see `find`).
         let bias = unsafe { AtomicI64::from_ptr(self.bias) };
-        // No read-modify-write: others change it only while no vCPU runs (QEMU's
+        // Not a read-modify-write: others change the offset only while no vCPU runs (QEMU's
         // `icount_start_warp_timer`), and a locked instruction takes longer than most accesses.
         bias.store(bias.load(Relaxed).wrapping_add(ns), Relaxed);
     }
@@ -80,6 +80,8 @@ impl Clock {
         // `icount_get` takes no arguments, and no lock.
         unsafe {
             let bias = AtomicI64::from_ptr(self.bias);
+            // QEMU itself must show the difference: writing the right field and reading it back
+            // would prove nothing about a wrong one.
             let before = (self.icount_get)();
             bias.fetch_add(ns, Relaxed);
             let after = (self.icount_get)();
@@ -95,10 +97,9 @@ impl Clock {
     }
 }
 
-/// Finds the vCPU that runs, where QEMU's index is wrong.
-///
-/// Where vCPUs share one thread, QEMU 9 and later pass to callbacks the index of the vCPU that
-/// translated the block, not of the one that executes it.
+/// Finds the vCPU that runs, if QEMU's index is wrong. If vCPUs share one thread, QEMU 9 and later
+/// pass to callbacks the index of the vCPU that translated the block, not of the one that executes
+/// it.
 #[derive(Debug, Default)]
 pub struct Running {
     /// Location of that thread's `current_cpu`; null until known.

@@ -63,7 +63,7 @@ impl<'a> Report<'a> {
         let arguments = &engine.arguments;
         let phase = |(phase, vcpus): (usize, &[VcpuFigures])| {
             let vcpus = vcpus.iter().enumerate();
-            // Of a program, only cpus that a thread used.
+            // For a program, only cpus that a thread used.
             let vcpus = vcpus.filter(|(_, figures)| program.is_none() || !figures.is_empty());
             let vcpus = vcpus.map(|(vcpu, figures)| vcpu_of(&arguments.machine, vcpu, figures));
             let name = engine.phase_name(phase);
@@ -106,10 +106,10 @@ impl<'a> Report<'a> {
         let text = self.to_json();
         let Some(file) = file else { return io::stderr().write_all(text.as_bytes()) };
         if file.metadata().is_ok_and(|there| !there.is_file()) {
-            // A device or a pipe is written to; a rename would replace it.
+            // A device or a pipe must be written to; a rename would replace it.
             return fs::write(file, text);
         }
-        // Next to the file, as a rename does not cross file systems.
+        // Next to the file, because a rename does not cross file systems.
         let mut half = file.as_os_str().to_owned();
         half.push(".part");
         fs::write(&half, text)?;

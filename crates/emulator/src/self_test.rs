@@ -1,4 +1,4 @@
-//! Checks without which the plugin's figures mean nothing.
+//! Checks without which the plugin's figures are meaningless.
 
 use serde::Serialize;
 
@@ -39,13 +39,13 @@ pub fn index(expected: usize, known: Result<usize, &'static str>) -> Check {
 /// Accesses seen before the ranges are judged.
 pub const RANGE_ACCESSES: u64 = 4096;
 
-/// Checks that the addresses that QEMU reports are within the nodes' ranges, by the first accesses
-/// to memory.
+/// Checks, by the first accesses to memory, that the addresses QEMU reports are within the nodes'
+/// ranges.
 pub fn ranges(on_nodes: u64, elsewhere: u64) -> Check {
     let all = on_nodes + elsewhere;
     Check {
         check: "physical ranges",
-        // Firmware runs from its own memory, on no node; its data is on nodes.
+        // Firmware runs from its own memory, which is on no node; its data is on nodes.
         passed: all < RANGE_ACCESSES || on_nodes * 10 >= all,
         detail: format!("{on_nodes} of the first {all} accesses to memory were on a node"),
     }

@@ -1,7 +1,7 @@
 //! Instructions with which a guest only waits.
 
 /// Time of a waiting instruction while nothing is counted, in ns. On real machines PAUSE takes tens
-/// of ns and a port read about a thousand; at 1 ns, as all instructions take in virtual time, a
+/// of ns and a port read about a thousand. At 1 ns, as all instructions take in virtual time, a
 /// kernel that waits 10 ms for a cpu to come up would loop a million times, and QEMU switches to
 /// every other vCPU each time.
 pub const WAITED_NS: i64 = 1000;

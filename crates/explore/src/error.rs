@@ -21,8 +21,8 @@ pub enum ExploreError {
     /// The kernel does not show the process's memory: it belongs to another user, or root lacks a
     /// capability.
     #[error(
-        "process {process} ({command}): the kernel shows where its memory is only to its user, and to \
-         root with CAP_SYS_PTRACE: sudo numalab explore --pid {process} (in a container: docker run \
+        "process {process} ({command}): only its user, and root with CAP_SYS_PTRACE, may see \
+         where its memory is: sudo numalab explore --pid {process} (in a container: docker run \
          --cap-add SYS_PTRACE)"
     )]
     Denied {

@@ -42,7 +42,7 @@ impl<'a> Looker<'a> {
         Self { subject, root, which_rank, before: None }
     }
 
-    /// Looks once; rates of nodes are those of this interval.
+    /// Looks once; rates of nodes are measured over this interval.
     ///
     /// # Errors
     /// [`ExploreError`] if the subject cannot be read.

@@ -27,12 +27,12 @@ pub(crate) struct Assembly {
 pub(crate) struct Claims(BTreeMap<NodeId, (CpuSet, String)>);
 
 impl Assembly {
-    /// Returns the node with this id, which is created online and empty if it is new.
+    /// Returns the node with this id, creating it online and empty if it is new.
     pub(crate) fn node(&mut self, id: NodeId) -> &mut Node {
         self.nodes.entry(id).or_insert_with(|| Node { id, online: true, ..Node::default() })
     }
 
-    /// Returns the cpu with this id, which is created online and without a node if it is new.
+    /// Returns the cpu with this id, creating it online and without a node if it is new.
     pub(crate) fn cpu(&mut self, id: CpuId) -> &mut Cpu {
         self.cpus.entry(id).or_insert_with(|| Cpu { id, online: true, ..Cpu::default() })
     }
@@ -93,8 +93,8 @@ impl Assembly {
 
 impl Claims {
     /// Lets a node keep the cpus of an earlier one if both list the same cpus and, as far as known,
-    /// are no further from each other than from themselves: they are parts of one node
-    /// (`numa=fake`). Any other cpu on two nodes is a finding.
+    /// their distance to each other is the local one: they are parts of one node (`numa=fake`). Any
+    /// other cpu on two nodes is a finding.
     pub(crate) fn settle(&self, machine: &mut Machine, findings: &mut Findings) {
         let mut parts = NodeSet::new();
         for (&node, (cpus, place)) in &self.0 {

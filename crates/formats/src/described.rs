@@ -1,4 +1,4 @@
-//! The machine that a few numbers describe: uniform, with emulated nodes, or a part of a known one.
+//! A machine described by a few numbers: uniform, with emulated nodes, or a part of a known one.
 
 use numalab_topology::{
     EmulatedNodes, EmulationError, EmulationSpec, Machine, UniformError, UniformMachine,
@@ -43,8 +43,8 @@ pub enum DescribedError {
     },
 }
 
-/// Returns a machine with the nodes of `spec`, or with one. Without `memory_bytes`, memory is what
-/// the nodes list, or 1 GiB for each.
+/// Returns a machine with the nodes of `spec`, or with one node. Without `memory_bytes`, memory is
+/// what the nodes list, or 1 GiB for each.
 ///
 /// # Errors
 /// [`DescribedError`] if the numbers are not consistent.

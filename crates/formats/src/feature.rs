@@ -152,7 +152,7 @@ impl Feature {
         ALL.iter().map(|&(feature, _)| feature)
     }
 
-    /// Returns the larger feature that this is a part of; a message about its loss covers this one.
+    /// Returns the larger feature that includes this one; a message about its loss covers this one.
     fn part_of(self) -> Option<Self> {
         Some(match self {
             Self::PackagesInNodes => Self::Packages,
@@ -177,9 +177,9 @@ impl Feature {
 pub struct Carried {
     /// Name of the format in messages.
     pub format: &'static str,
-    /// The features that it represents.
+    /// The features that the format represents.
     pub features: &'static [Feature],
-    /// The parts of these features that it does not represent.
+    /// The parts of these features that the format does not represent.
     pub but: &'static [Feature],
 }
 

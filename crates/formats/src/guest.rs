@@ -41,7 +41,7 @@ pub(crate) struct GuestNode {
     /// Virtual cpus.
     pub(crate) cpus: CpuSet,
     pub(crate) distances: Vec<u8>,
-    /// True if its memory belongs to a CXL device.
+    /// True if the node's memory belongs to a CXL device.
     pub(crate) cxl: bool,
 }
 

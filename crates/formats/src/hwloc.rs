@@ -71,9 +71,10 @@ pub const SYNTHETIC_CARRIED: Carried = Carried {
     but: &[Feature::InnerCaches, Feature::CacheLines],
 };
 
-/// The info attribute that marks a node without cpus: hwloc attaches it to an object that has some.
+/// The info attribute that marks a node without cpus, because hwloc attaches such a node to an
+/// object with cpus.
 const CPU_LESS: &str = "NumalabCpuLess";
-/// The info attribute that marks a node whose memory is unknown: hwloc has no word for it.
+/// The info attribute that marks a node with unknown memory, because hwloc cannot express it.
 const MEMORY_UNKNOWN: &str = "NumalabMemoryUnknown";
 /// The largest page size of ordinary memory (Arm, POWER); most huge pages are larger.
 const LARGEST_BASE_PAGE: u64 = 64 << 10;

@@ -32,7 +32,7 @@ const MOST_CACHE_CPUS: usize = 1 << 22;
 pub struct MachineFile {
     /// The topology.
     pub machine: Machine,
-    /// The performance of its memory; empty if it is not given.
+    /// The performance of the machine's memory; empty if not given.
     pub memory: MemoryFigures,
 }
 
@@ -145,7 +145,7 @@ fn cpus(document: &Document) -> Result<BTreeMap<CpuId, Cpu>, ReadError> {
     Ok(cpus)
 }
 
-/// Returns true if two nodes are at the local distance from each other, as parts of one node are.
+/// Returns true if two nodes are at the local distance from each other, like parts of one node.
 fn are_local(document: &Document, one: &NodeTable, other: &NodeTable) -> bool {
     let rank = |of: &NodeTable| document.node.iter().filter(|node| node.id < of.id).count();
     let at = |from: usize, to: usize| document.distances.get(from).and_then(|row| row.get(to));

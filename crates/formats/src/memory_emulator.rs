@@ -73,7 +73,7 @@ pub fn describe(machine: &Machine, costs: &MemoryCosts) -> Result<EmulatedMachin
     checked(described)
 }
 
-/// Moves the memory to where QEMU's `virt` machine of aarch64 has it.
+/// Moves the memory to the addresses of QEMU's `virt` machine of aarch64.
 ///
 /// # Errors
 /// [`WriteError::Inexpressible`] for more memory than there are addresses.

@@ -94,7 +94,7 @@ impl Reader {
             ["No", "NUMA", ..] | ["numactl:", ..] | ["available:", "0", ..] => {
                 return Err(ReadError::Denied { format: FORMAT, line: line.trim().to_owned() });
             }
-            // These are on another stream, so they can come between any two lines.
+            // These lines come from another stream, so they can be between any two lines.
             ["libnuma:", ..] => {
                 if !core::mem::replace(&mut self.has_warnings, true) {
                     let message = "libnuma's warnings are ignored".to_owned();
@@ -153,8 +153,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Checks that a node has one line with this label: a second one is another machine's, or the
-    /// same machine's at another time.
+    /// Checks that a node has one line with this label: a second one is from another machine, or
+    /// from the same machine at another time.
     fn once(&mut self, number: usize, line: &str, id: NodeId, what: &str) -> Result<(), ReadError> {
         match self.labels.insert((id, what.to_owned())) {
             true => Ok(()),
@@ -188,7 +188,7 @@ impl Reader {
         let has_begun = self.available.is_some() || !self.assembly.node_ids().is_empty();
         let nodes = self.assembly.node_ids().len();
         let is_over = match self.rows.is_empty() {
-            // Older versions print no distances, so every node has all its other lines.
+            // Older versions print no distances; every node then has all its other lines.
             true => self.is_described() && !line.trim_start().starts_with("node"),
             false => self.rows.len() >= nodes,
         };

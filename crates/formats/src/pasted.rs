@@ -52,7 +52,7 @@ fn whole(text: &str) -> Vec<(usize, String)> {
     let unescaped = || is_escaped.then(|| text.replace("\\r", "").replace("\\n", "\n"));
     let inner = text_in_json(text).or_else(unescaped).or_else(|| text_in_html(text));
     let text = inner.as_deref().unwrap_or(text);
-    // Mac OS 9 ended lines so, and some editors still write it.
+    // Mac OS 9 ended lines in this way, and some editors still do.
     let returns = (!text.contains('\n')).then(|| text.replace('\r', "\n"));
     let text = returns.as_deref().unwrap_or(text);
     for (index, line) in text.lines().enumerate() {

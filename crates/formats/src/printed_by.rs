@@ -1,13 +1,13 @@
-//! Recognises the tool that printed the input, for errors about output that was given as that of
-//! another tool.
+//! Recognises the tool that printed the input, for errors about output that was given under another
+//! tool's name.
 
-/// A tool, how its text is recognised, and what to give numalab.
+/// A tool, with the marks of its text and the advice for the user.
 struct Tool {
     /// A text of the tool contains one of these in its first lines.
     marks: &'static [&'static str],
-    /// The source that reads it, if there is one.
+    /// The source that reads the tool's output, if there is one.
     source: Option<&'static str>,
-    /// The kind of text, and what to give instead.
+    /// The kind of text, and the input to give instead.
     advice: &'static str,
 }
 
@@ -148,8 +148,8 @@ const TOOLS: [Tool; 24] = [
 /// Number of lines at the top of the input that are examined.
 const LINES: usize = 400;
 
-/// Returns a description of the input and what to give instead, if it was given as input for
-/// `source`; `None` if it is valid there, or from an unknown tool.
+/// Returns a description of the input and the input to give instead, if this one was given as input
+/// for `source`; `None` if it is valid there, or from an unknown tool.
 pub fn advice(source: &str, text: &str) -> Option<&'static str> {
     let lines: Vec<String> = text.lines().take(LINES).map(single_spaces).collect();
     let has = |tool: &&Tool| {

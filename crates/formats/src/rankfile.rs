@@ -23,7 +23,7 @@ pub const CARRIED: Carried = Carried {
 /// # Errors
 /// [`WriteError::Unknown`] if the package or core of a cpu is not known.
 pub fn write(machine: &Machine, host: &str, cpus: &[CpuId]) -> Result<String, WriteError> {
-    // hwloc counts only what is online.
+    // hwloc counts only online objects.
     let machine = CARRIED.left(machine);
     let packages = by_first_cpu(machine.packages());
     let cores = by_first_cpu(machine.cores());

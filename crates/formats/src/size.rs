@@ -31,8 +31,7 @@ pub enum SizeError {
     },
 }
 
-/// The largest number of decimals that are read: further ones would change a TiB by less than a
-/// byte.
+/// Maximum number of decimals: further ones would change a TiB by less than a byte.
 const MOST_DECIMALS: usize = 12;
 
 /// The units, largest first.
@@ -91,7 +90,7 @@ pub fn parse_list(text: &str) -> Result<Vec<u64>, SizeError> {
     Ok(sizes)
 }
 
-/// Writes a size in the largest unit that divides it, so that every reader here reads the same.
+/// Writes a size in the largest unit that divides it, so that all readers get the same size.
 pub fn format_bytes(bytes: u64) -> String {
     let fits = |(_, unit): &&(char, u64)| bytes > 0 && bytes.is_multiple_of(*unit);
     match UNITS.iter().find(fits) {

@@ -22,7 +22,7 @@ pub struct MemoryDevice {
     pub slot: String,
     /// The bank, such as `P0 CHANNEL A`.
     pub bank: String,
-    /// The size of its module in bytes; 0 for an empty slot.
+    /// The size of the slot's module in bytes; 0 for an empty slot.
     pub size_bytes: u64,
     /// Width of the data bus in bits, without error correction.
     pub data_bits: Option<u16>,
@@ -144,7 +144,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_fields_of_a_structure_are_read(devices in proptest::collection::vec(any_device(), 0..5)) {
-            // A speed of 65,535 refers to the extended field, which also contains it.
+            // A speed of 65,535 refers to the extended field, which also holds that speed.
             let mut bytes: Vec<u8> = devices.iter().flat_map(structure).collect();
             bytes.extend([END_OF_TABLE, 4, 0, 0, 0, 0]);
             prop_assert_eq!(read(&bytes).unwrap(), devices);

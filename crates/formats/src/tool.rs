@@ -11,13 +11,14 @@ use crate::{
 /// A format that describes a machine to another tool.
 #[derive(Clone, Copy, Debug)]
 pub struct ToolFormat {
-    /// Its name as a choice of the user.
+    /// The format's name as a choice of the user.
     pub name: &'static str,
-    /// Its meaning in a few words.
+    /// The format's meaning in a few words.
     pub about: &'static str,
-    /// The features that it represents, `None` for all.
+    /// The features that the format represents; `None` for all.
     pub carried: Option<Carried>,
-    /// Writes a machine; the emulation is the one that made it, or one that makes the same nodes.
+    /// Writes a machine; the emulation is the one that made the machine, or one that makes the same
+    /// nodes.
     pub write: Write,
 }
 

@@ -65,7 +65,7 @@ fn numactl_texts_are_written_again_byte_for_byte() {
         if !name.starts_with("numactl-H") {
             continue;
         }
-        // One post shows no distances, and one continues after them.
+        // One post has no distances, and one continues after them.
         let body = text.split("\n\n").next().unwrap().trim_end();
         let written = numactl::write(&numactl::read(&text).unwrap().value);
         let written = written.trim_end_matches("No distance information available.\n");

@@ -47,7 +47,7 @@ fn outputs(machine: &Machine) -> [String; 3] {
     [text, parsable, format!("{{\"cpus\": [{}]}}", items.join(","))]
 }
 
-/// Describes what a table has.
+/// Describes the content of a table.
 fn placed(machine: &Machine) -> Vec<(CpuId, bool, [Option<u32>; 4], u32)> {
     let cpus = machine.cpus.iter();
     cpus.map(|cpu| {

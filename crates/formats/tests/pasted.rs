@@ -152,7 +152,7 @@ fn what_a_cut_text_may_have_lost_is_reported() {
     let (nodes, _) = TWO_NODES.split_once("node distances").unwrap();
     let reading = numactl_of(nodes);
     assert_eq!(codes(&reading.findings), ["distances-missing"]);
-    // Below a whole output without distances is other text, but not below a part of one.
+    // Below a whole output without distances it is other text, but not below a part of one.
     let signed = numactl_of(&format!("{nodes}```\nThanks,\n"));
     assert_eq!(signed.value, reading.value);
     assert!(refused(&format!("{nodes}node dist\n")).contains("found `node dist`"));
@@ -183,7 +183,7 @@ fn what_a_cut_text_may_have_lost_is_reported() {
     assert_eq!(codes(&reading.findings), ["cpus-missing"]);
     let message = &reading.findings[0].message;
     assert!(message.contains("they are offline, or lines were cut at column 30"), "{message}");
-    // Lists with their number of cpus are whole.
+    // Lists that include their number of cpus are complete.
     let counted = TWO_NODES
         .replace("0 1 2 3 8 9 10 11", "0-3, 8-9 (6)")
         .replace("4 5 6 7 12 13 14 15", "4-7, 12-13 (6)");
@@ -245,7 +245,7 @@ fn cpus_that_could_exist_but_do_not_are_left_out_with_a_note() {
         (reading.value.cpus.len(), codes(&reading.findings).join(" "))
     };
     assert_eq!(of("0-5", 8), (8, "cpus-absent".to_owned()));
-    // Where a container hides cpus from the list only, the nodes have them.
+    // If a container hides cpus only in the list, the nodes still have them.
     assert_eq!(of("0", 256).0, 256);
 }
 

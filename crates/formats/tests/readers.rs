@@ -196,7 +196,7 @@ fn more_nodes_than_linux_supports_are_refused_by_every_reader() {
 
 #[test]
 fn short_texts_that_repeat_many_cpus_are_read_quickly() {
-    // Each of these would be millions of cpus, one by one.
+    // Each of these inputs would be millions of cpus, one by one.
     let lscpu_text: String =
         (0..1000).map(|node| format!("NUMA node{node} CPU(s): 0-65535\n")).collect();
     assert_eq!(lscpu::read(&lscpu_text).unwrap().value.cpus.len(), 65_536);

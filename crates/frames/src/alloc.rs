@@ -117,9 +117,9 @@ impl<'m, F: Fences> Frames<'m, F> {
     /// Serves a request without disturbing other cpus' caches.
     fn attempt(&self, attempt: &Attempt<'_, 'm>) -> Option<(usize, u64)> {
         let busy = self.enter(attempt.slot);
-        // Claims that are given back later hide frames for a moment. A freeze waits for cpus that
-        // are using their caches; if this cpu is kept from its cache, it announces the claims to
-        // the holder of the freeze.
+        // Claims that are undone later hide frames for a moment. A freeze waits for cpus that are
+        // using their caches; a cpu that cannot enter its cache announces the claims to the holder
+        // of the freeze.
         let _moving = busy.is_none().then(|| attempt.slot.moves().begin());
         attempt.walk.clone().find_map(|(pool, zone)| {
             let found = match self.reach(attempt, zone) {

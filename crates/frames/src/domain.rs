@@ -14,7 +14,7 @@ use crate::sync::{Ordering, Word};
 pub enum Affinity {
     /// Only on this node.
     Exact(NodeIndex),
-    /// On this node, otherwise on the next in its fallback order.
+    /// On this node, otherwise on the next one in its fallback order.
     Preferred(NodeIndex),
 }
 
@@ -31,7 +31,7 @@ pub enum DomainError {
     /// There was no more memory.
     #[error("after {done} extents: {error}")]
     Alloc {
-        /// Number of extents populated before.
+        /// Number of extents populated before the failure.
         done: usize,
         /// Reason for the failure of the next extent.
         error: AllocError,

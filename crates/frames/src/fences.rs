@@ -21,13 +21,13 @@ pub unsafe trait Fences {
     /// Sets `busy` and returns true if it was clear, on every operation of a cpu on its own cache.
     /// Of all simultaneous calls that find it clear, exactly one returns true.
     fn claim(&self, busy: &Word) -> bool;
-    /// Runs before caches are taken back: on return, every other cpu has run a full memory barrier
-    /// since the call, unless `claim` itself is one.
+    /// Runs before caches are taken back. On return, every other cpu has run a full memory barrier
+    /// since the call, unless `claim` itself is a full barrier.
     fn heavy(&self);
 }
 
-/// Full fences on both sides: correct everywhere, whatever cpu a caller names, at a cost of some
-/// nanoseconds per operation.
+/// Full fences on both sides: correct in all cases, even if callers name the wrong cpu, at a cost
+/// of some nanoseconds per operation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CpuFences;
 

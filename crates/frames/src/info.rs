@@ -1,6 +1,5 @@
-//! Statistics: free memory, its fragmentation, and the locality of allocations. Nothing is
-//! maintained only for this purpose: the maps are read on request, so it costs the allocation paths
-//! nothing.
+//! Statistics: free memory, its fragmentation, and the locality of allocations. They are computed
+//! from the maps on request, so they cost the allocation paths nothing.
 
 use crate::fences::Fences;
 use crate::frames::Frames;

@@ -63,8 +63,8 @@ impl Pool {
     }
 
     /// Returns the block, relative to the pool's first, at which a cpu begins to look for free
-    /// ones, so that cpus that share a pool work in different parts of it, and on different cache
-    /// lines: multiples of the golden ratio are spread evenly over an interval, whatever their
+    /// ones, so that cpus that share a pool work in different parts of it and on different cache
+    /// lines. Multiples of the golden ratio are spread evenly over an interval, whatever their
     /// number (Knuth, TAOCP 3, 6.4).
     fn start(&self, cpu: CpuIndex) -> usize {
         const GOLDEN: u32 = 0x9e37_79b9;

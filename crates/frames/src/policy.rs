@@ -16,8 +16,8 @@ pub enum Policy<'p> {
     Exact(NodeIndex),
     /// Only the nodes of the mask, in the fallback order of the cpu's node.
     Bind(&'p NodeMask),
-    /// The nodes of the mask in turn, each as often in a round as its weight; a node that has no
-    /// memory left is replaced by the others of the mask in its fallback order.
+    /// The nodes of the mask in turn, each as often per round as its weight; a node without free
+    /// memory is replaced by the others of the mask in its fallback order.
     Interleave {
         /// The nodes.
         nodes: &'p NodeMask,
@@ -81,15 +81,15 @@ impl<'p> Request<'p> {
         self
     }
 
-    /// Sets the nodes that may serve it; the default is [`Policy::Local`].
+    /// Sets the nodes that may serve the request; the default is [`Policy::Local`].
     #[must_use]
     pub const fn policy(mut self, policy: Policy<'p>) -> Self {
         self.policy = policy;
         self
     }
 
-    /// Restricts it to this zone or a lower one, and sets the preference that gives way; the
-    /// default is the highest zone.
+    /// Restricts the request to this zone or a lower one, and sets the preference that gives way;
+    /// the default is the highest zone.
     #[must_use]
     pub const fn zone(mut self, zone: ZoneIndex, yields: Yields) -> Self {
         self.zone = Some(zone);
@@ -147,7 +147,7 @@ impl<'p> Request<'p> {
         }
     }
 
-    /// Returns the pools that may serve it, in order; `turn` numbers interleaved requests.
+    /// Returns the pools that may serve the request, in order; `turn` numbers interleaved requests.
     pub(crate) fn walk<'w>(
         &self,
         machine: &Machine<'w>,

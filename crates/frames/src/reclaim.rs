@@ -62,9 +62,9 @@ impl<'m, F: Fences> Frames<'m, F> {
         if self.moves_seen(self.slots) == before {
             return Err(attempt.exhausted(false));
         }
-        // On a busy machine this may never happen. One pass that bypasses the lists decides: it
-        // reads the blocks themselves, and waits only for the moves that hide frames of the block
-        // at hand.
+        // On a busy machine this may never happen. One pass that bypasses the lists then decides:
+        // it reads the blocks themselves, and waits only for the moves that hide frames of the
+        // block at hand.
         let (earlier, later) = self.slots.split_at(attempt.cpu.at());
         let others = || {
             let earlier = self.moves_seen(earlier);

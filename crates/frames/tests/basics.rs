@@ -37,7 +37,7 @@ fn a_frame_in_another_cpus_cache_is_found_before_memory_is_exhausted() {
     let bench = Bench::new(two_nodes(64));
     let frames = bench.frames();
     let all: Vec<Frame> = (0..128).map(|_| frames.alloc_frame(CPU0).unwrap()).collect();
-    // The last row is still cpu 0's magazine: this frame goes back into it.
+    // The last row is still cpu 0's magazine, so this frame goes back into it.
     frames.free_frame(CPU0, *all.last().unwrap()).unwrap();
     let found = frames.alloc(CPU1, &Request::FRAME).unwrap();
     assert_eq!(found, *all.last().unwrap());

@@ -62,7 +62,7 @@ fn nodes_as_they_exhaust(distances: &Distances, from: usize) -> Vec<usize> {
     });
     let frames = bench.frames();
     let mut nodes = Vec::new();
-    // Alternately through the cache and past it: the order is the same.
+    // Alternates between the cache and the shared maps; the order is the same.
     let run = Request::FRAME;
     while let Ok(frame) = frames.alloc(CpuIndex(0), &run) {
         nodes.push(usize::try_from(frame.number() / FRAMES).unwrap());
@@ -97,7 +97,8 @@ fn frames_come_in_the_order_of_every_distance_table_of_the_corpus() {
         let Some(distances) = Distances::from_slit(&std::fs::read(&path).unwrap()) else {
             continue;
         };
-        // All nodes of a small machine, some of a large one: a run takes n^2 steps of n each.
+        // All nodes of a small machine, some of a large one, because a run takes n^2 steps of n
+        // each.
         let step = distances.nodes.div_ceil(16);
         (0..distances.nodes).step_by(step).for_each(|from| check(&distances, from));
         machines += 1;

@@ -46,7 +46,7 @@ fn an_added_range_is_allocated_and_goes_offline_only_when_it_is_free() {
     let in_use = frames.offline(CPU0, added, 1024);
     assert_eq!(in_use, Err(RangeError::InUse { frame: added }));
     frames.free_run(CPU0, added, 1024).unwrap();
-    // Into a cache, from which `offline` must fetch it.
+    // Moves a frame into a cache, from which `offline` must fetch it.
     let block = Request::order(Order::BLOCK).policy(Policy::Exact(NODE1));
     let block = frames.alloc(CPU1, &block).unwrap();
     frames.free(CPU1, block, Order::BLOCK).unwrap();

@@ -129,7 +129,7 @@ fn a_frame_freed_while_its_block_leaves_the_lists_is_found() {
         let frames = machine(2);
         let a = frames.alloc_frame(CPU0).unwrap();
         both(&frames, move |f| f.free_frame(CPU1, a).unwrap(), |f| f.alloc_frame(CPU0).unwrap());
-        // One frame is free, and it must be found.
+        // One frame is free, and must be found.
         frames.alloc_frame(CPU1).unwrap();
     });
 }

@@ -57,7 +57,7 @@ enum InitError {
     Xenstore(#[from] xen::xenstore::XenstoreError),
 }
 
-/// Returns true if this process is process 1 of one of our guests, or one of its helpers: for
+/// Returns true if this process is process 1 of one of numalab's guests, or one of its helpers: for
 /// terminals, or the agent of Xen's first domain.
 pub fn is_wanted() -> bool {
     let ours = std::process::id() == 1 || is_terminal_helper() || agent::is_wanted();
@@ -105,8 +105,8 @@ fn serve() -> Result<(), InitError> {
     send(&out, &Message::Exit(exit))?;
     let sum = lock(&out).checksum();
     send(&out, &Message::End(sum))?;
-    // The host records where everything is, then ends QEMU. If it only closes the channel, the end
-    // of input is equivalent.
+    // The host records where the guest's threads and memory are, then ends QEMU. If it only closes
+    // the channel, the end of input is equivalent.
     let mut input = input.lock().unwrap_or_else(PoisonError::into_inner);
     let _ = Message::receive(&mut input);
     Ok(())

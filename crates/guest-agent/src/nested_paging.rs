@@ -13,7 +13,7 @@ use numalab_topology::{CpuId, CpuSet};
 pub struct Walks {
     /// Walks of page tables.
     pub walks: u64,
-    /// Entries of page tables that they read, those of the host's tables included.
+    /// Number of page table entries that walks read, including those of the host's tables.
     pub references: u64,
     /// Loads and stores.
     pub accesses: u64,

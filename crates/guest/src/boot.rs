@@ -52,7 +52,7 @@ impl Boot {
         Ok(Self { qemu, accelerator, cache })
     }
 
-    /// Returns the accelerator as far as it is known without a probe, and the QEMU for it.
+    /// Returns the accelerator as far as known without a probe, and the QEMU for it.
     ///
     /// # Errors
     /// [`GuestError`] if there is no such QEMU, or KVM was requested and is known not to work.

@@ -28,7 +28,7 @@ const COUNTER_BYTES: u64 = 64 << 10;
 /// "Booting SMP".
 pub(crate) const OLDEST_PROVEN: Version = Version::new(10, 0, 0);
 /// First version that gives plugins guest-physical addresses. Older versions report offsets in
-/// memory blocks, by which the emulator took all huge pages for small ones.
+/// memory blocks, which make the emulator take all huge pages for small ones.
 const PHYSICAL_ADDRESSES: Version = Version::new(8, 2, 0);
 
 /// Mode in which the cost of accesses is charged.

@@ -48,14 +48,14 @@ pub struct EmulatedProgram {
     pub machine: EmulatedMachine,
     /// The cpus that threads take in turn, by position; all in order if empty.
     pub threads: Vec<usize>,
-    /// The placement of pages without a policy of the program; `None` for first touch.
+    /// The placement of pages for which the program sets no policy; `None` for first touch.
     pub policy: Option<Policy>,
     /// True if the kernel uses huge pages everywhere rather than only where the program requests
     /// them.
     pub huge_always: bool,
     /// Other placements for which the wait of threads is reported too.
     pub alternatives: Vec<Alternative>,
-    /// True if all of the program is simulated in detail, not only a sample of a long one.
+    /// True if the whole program is simulated in detail, not only a sample of a long one.
     pub exact: bool,
     /// The program and its arguments.
     pub command: Vec<String>,
@@ -65,7 +65,7 @@ pub struct EmulatedProgram {
 #[derive(Debug)]
 pub struct ProgramOutcome {
     pub status: ExitStatus,
-    /// The plugin's reports of its processes.
+    /// The plugin's reports of the program's processes.
     pub reports: Reports,
 }
 

@@ -161,8 +161,8 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // Fails if the former cpus have gone offline since. The thread then stays pinned: drop
-        // cannot return an error.
+        // Fails if the former cpus have gone offline since. The thread then stays pinned, because
+        // drop cannot return an error.
         let _ = syscall::set_affinity(0, &self.former);
     }
 }

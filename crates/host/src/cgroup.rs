@@ -21,7 +21,7 @@ pub(crate) struct GroupLimit {
 /// `cgroup-v2.rst`, `cgroup-v1/memory.rst`).
 struct Version {
     file_system: &'static str,
-    /// Each limits the memory; the first is the one that is always there.
+    /// Each file limits the memory; the first one always exists.
     limits: &'static [&'static str],
     used: &'static str,
     inactive_files: &'static str,

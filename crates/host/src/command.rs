@@ -210,7 +210,8 @@ pub fn run_with_input(
 ) -> Result<Ran, CommandError> {
     let program = command.get_program().to_string_lossy().into_owned();
     command.stdin(input.stdio(&program)?).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // A session without a terminal: a command that asks a question must fail rather than wait.
+    // A session without a terminal, because a command that asks a question must fail rather than
+    // wait.
     in_own_session(&mut command);
     die_with_parent(&mut command);
     let begun = Instant::now();
@@ -221,7 +222,7 @@ pub fn run_with_input(
         },
         _ => CommandError::NotRun { program: program.clone(), source },
     })?;
-    // Registered at once, so that this one is not taken for an orphan when another command ends.
+    // Registered at once, so that this command is not taken for an orphan when another one ends.
     let running = RunningCommand::new(child.id());
     let followed = Pipes::of(&mut child, input.bytes()).and_then(|mut pipes| {
         let ending = follow(&child, &mut pipes, begun, limit, interrupt)?;
@@ -270,7 +271,7 @@ fn follow(
 ) -> io::Result<Ending> {
     let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
     loop {
-        // poll(2) reports neither the time limit nor an interrupt, so it returns now and then.
+        // poll(2) reports neither the time limit nor an interrupt, so it returns periodically.
         let rest = limit.saturating_sub(begun.elapsed()).min(LOOK);
         let step = Timespec { tv_sec: 0, tv_nsec: i64::from(rest.subsec_nanos()) };
         let mut polled = pipes.polled();

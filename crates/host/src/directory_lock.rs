@@ -10,7 +10,7 @@ use crate::error_class::{Classed, ErrorClass};
 use crate::file_lock::open_locked;
 use crate::files::{FileError, remove_drafts};
 
-/// Name of the lock file in the directory; it stays when the lock is released.
+/// Name of the lock file in the directory; the file stays when the lock is released.
 const LOCK: &str = ".lock";
 
 /// Longer than the decimal digits of any process id.
@@ -73,7 +73,7 @@ impl DirectoryLock {
             }
         };
         write_owner(&mut file).map_err(FileError::at(&path, "write the process to it"))?;
-        // A killed owner may have left some; no other process can be writing one now.
+        // A killed owner may have left drafts; no other process can be writing one now.
         remove_drafts(directory);
         Ok(Self { _file: file })
     }

@@ -34,7 +34,7 @@ impl HugePool {
 
     /// Returns the command that enlarges the pool so that `needed` pages are free.
     pub fn command(&self, needed: u64) -> String {
-        // The file sets the number of all pages, used ones included.
+        // The file sets the total number of pages, including those in use.
         let used = self.total.saturating_sub(self.free);
         format!("echo {} > /{}/nr_hugepages", used.saturating_add(needed), self.directory)
     }

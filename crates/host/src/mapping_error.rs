@@ -46,7 +46,7 @@ pub enum MappingError {
         /// The pages of this machine.
         here: Vec<Pages>,
     },
-    /// The pages are a size of transparent huge pages below that of `thp`.
+    /// The pages are a size of transparent huge pages smaller than that of `thp`.
     #[error(
         "{pages} is only a size of transparent huge pages here, which the kernel mixes with other \
          sizes and does not report for each mapping, so no figure could be proven to be for such \

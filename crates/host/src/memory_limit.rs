@@ -57,7 +57,7 @@ pub enum MemoryError {
 impl Classed for MemoryError {
     fn class(&self) -> ErrorClass {
         match self {
-            // The size is right for the machine; the limit of this process is too low.
+            // The size would fit the machine; the limit of this process is too low.
             Self::TooLarge { limit: LimitSource::ControlGroup(_), .. } | Self::Unknown => {
                 ErrorClass::Lacking
             }
@@ -134,8 +134,8 @@ impl MemoryLimit {
             });
         }
         // A kernel that initialises memory lazily adds it to its node's total only when it is first
-        // used: on one machine of 24 GB, the only node reported 8. Such a figure must not refuse an
-        // allocation.
+        // used: on one machine of 24 GB, the only node reported 8. Such a figure must not cause a
+        // refusal.
         let Some(node) = node.filter(|_| self.node_figures_agree) else {
             return Ok(());
         };

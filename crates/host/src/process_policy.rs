@@ -65,7 +65,7 @@ pub enum PolicyError {
         /// The nodes that may be used.
         allowed: String,
     },
-    /// The kernel kept something else, such as fewer nodes.
+    /// The kernel kept a different policy, such as fewer nodes.
     #[error(
         "memory policy {wanted} was set, but the kernel keeps {kept}: nodes without memory or \
          outside the cpuset are silently left out"

@@ -155,7 +155,7 @@ pub fn prove_within(span: Span, expected: &NodeSet) -> Result<Proof, ProofError>
     let mapped_bytes = span.mapped_bytes as u64;
     // Page sizes first: they also show pages that were never touched.
     let bytes_per_page_size = prove_page_size(span, page_bytes)?;
-    // Where some huge pages are missing, the small ones in their place are queried one by one.
+    // If some huge pages are missing, the small pages in their place are queried one by one.
     let page_bytes = bytes_per_page_size.keys().next().copied().unwrap_or(page_bytes);
     let pages_total = mapped_bytes.div_ceil(page_bytes);
     // numa_maps is only the fallback: it gives totals of a mapping, not of single pages.

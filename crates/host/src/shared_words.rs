@@ -42,7 +42,7 @@ impl SharedWords {
             .filter(|&bytes| bytes <= isize::MAX.cast_unsigned())
             .ok_or_else(too_many)?;
         let file = create_or_open(path)?;
-        // Reserves the space, so that no later access can end in SIGBUS for lack of it.
+        // Reserves the space, so that no later access can end in SIGBUS.
         let flags = rustix::fs::FallocateFlags::empty();
         rustix::fs::fallocate(&file, flags, 0, bytes as u64).inspect_err(|_| {
             // The other processes need the same number of words, so the file is of no use to them

@@ -40,7 +40,7 @@ const ODD: [&str; 5] = [
     "access-local-slower",
 ];
 
-/// A machine, with the peculiarities of its files.
+/// A machine, with the irregularities of its files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
     pub machine: Machine,
@@ -60,7 +60,7 @@ pub enum SysfsError {
         /// True if it is the running system.
         live: bool,
     },
-    /// There is no such directory.
+    /// The directory does not exist.
     #[error("{0}: no such directory")]
     NoDirectory(PathBuf),
     /// The running system reports no size of memory in any file.
@@ -293,8 +293,8 @@ fn note_offline_memory(reader: &mut Reader<'_>, machine: &Machine) {
     }
 }
 
-/// Notes that a machine with one node may have several: a virtual machine those of its host, one with
-/// several packages those that its firmware or the kernel joins.
+/// Notes that a machine with one node may hide several: a virtual machine those of its host, a
+/// machine with several packages those that its firmware or the kernel joins.
 fn note_hidden_nodes(reader: &mut Reader<'_>, machine: &Machine) {
     if machine.nodes.len() != 1 || machine.cpus.len() <= 1 {
         return;
@@ -321,7 +321,8 @@ fn note_hidden_nodes(reader: &mut Reader<'_>, machine: &Machine) {
 /// three others at most.
 const MOST_EQUALLY_FAR: usize = 4;
 
-/// Notes that a virtual machine has one distance between more nodes than hardware can have at one.
+/// Notes that a virtual machine has one distance between more nodes than hardware can have at one
+/// distance.
 fn note_invented_distances(reader: &mut Reader<'_>, machine: &Machine) {
     let nodes = 0..machine.nodes.len();
     let pairs = nodes.clone().flat_map(|from| nodes.clone().map(move |to| (from, to)));

@@ -11,7 +11,7 @@ pub(crate) fn tree(files: &[(&str, &str)]) -> TempDir {
     top
 }
 
-/// Writes a file of a tree, and creates its directories.
+/// Writes a file of a tree, creating its directories.
 pub(crate) fn write(top: &TempDir, path: &str, text: &str) {
     let path = top.path().join(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -18,7 +18,8 @@ const LIMIT_BYTES: u64 = 96 << 20;
 struct Group(PathBuf);
 
 impl Group {
-    /// Creates one below the root of the controller's hierarchy, or returns the reason why not.
+    /// Creates a group below the root of the controller's hierarchy, or returns the reason why it
+    /// cannot.
     fn new(controller: &str, name: &str) -> Result<Self, String> {
         let v1 = Path::new("/sys/fs/cgroup").join(controller);
         let enabled = fs::read_to_string("/sys/fs/cgroup/cgroup.subtree_control");

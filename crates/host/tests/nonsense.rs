@@ -42,7 +42,7 @@ fn machine_files() -> Vec<(String, Vec<u8>)> {
         let meminfo = format!("Node {node} MemTotal: 1024 kB\nNode {node} MemFree: 512 kB\n");
         files.push((format!("{directory}/meminfo"), meminfo.into()));
         files.push((format!("{directory}/memory{node}/state"), b"online\n".to_vec()));
-        // Only a node with memory has pages in a pool, and some tests take that of node 1.
+        // Only a node with memory has pages in a pool, and some tests remove the memory of node 1.
         let pool = format!("{directory}/hugepages/hugepages-64kB");
         let (total, free) = if node == 0 { ("4", "3") } else { ("0", "0") };
         files.push((format!("{pool}/nr_hugepages"), total.as_bytes().to_vec()));
@@ -239,7 +239,7 @@ fn cpus_that_a_container_hides_are_on_their_nodes_and_not_usable() {
     assert!(!codes(&reading).contains(&"cpu-without-directory"), "{:?}", reading.findings);
     assert_eq!(reading.machine.nodes[1].cpus.to_string(), "2,3");
     assert_eq!(reading.machine.usable_cpus().to_string(), "0,1");
-    // A process that may use them would see them, so the tree is not whole.
+    // A process that may use them would see them, so the tree is incomplete.
     write(top.path(), "proc/self/status", b"Cpus_allowed_list:\t0-3\n");
     let reading = read(&top);
     assert!(codes(&reading).contains(&"cpu-without-directory"), "{:?}", reading.findings);
@@ -508,7 +508,7 @@ fn endless_files_are_read_to_a_bound() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Cuts or replaces one file of a sound tree: the rest is still read.
+    /// Cuts or replaces one file of a sound tree; the rest is still read.
     #[test]
     fn any_damage_to_one_file_is_survived(
         file in any::<prop::sample::Index>(),

@@ -104,12 +104,13 @@ impl Architecture {
         }
     }
 
-    /// Returns the prefix of the names of its entries in the cache.
+    /// Returns the prefix of the architecture's entries in the cache.
     pub(crate) fn prefix(self) -> String {
         self.foreign().map(|name| format!("{name}-")).unwrap_or_default()
     }
 
-    /// Returns the numalab that its guests run as process 1; `None` for this program itself.
+    /// Returns the numalab that guests of the architecture run as process 1; `None` for this
+    /// program itself.
     pub fn own_program(self) -> Option<&'static Companion> {
         self.own_program_on(Self::of_host())
     }

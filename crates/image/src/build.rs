@@ -51,7 +51,7 @@ pub struct BootFiles {
 pub struct Image {
     /// SHA-256 of its content, in hexadecimal.
     pub hash: String,
-    /// True if it was already in the cache.
+    /// True if the image was already in the cache.
     pub cached: bool,
     files: BootFiles,
 }

@@ -86,8 +86,8 @@ pub struct CacheLock {
 impl EntryKind {
     const ALL: [Self; 5] = [Self::Kernel, Self::Image, Self::Package, Self::Qemu, Self::Probe];
 
-    /// Returns true if its files are checked for changes; an emulator's would take too long each
-    /// time.
+    /// Returns true if the files of such entries are checked for changes; an emulator's would take
+    /// too long each time.
     fn is_sealed(self) -> bool {
         matches!(self, Self::Kernel | Self::Package)
     }
@@ -186,7 +186,7 @@ impl Cache {
             io(&done, fs::remove_dir_all(&done))?;
         }
         io(&done, fs::rename(working.path(), &done))?;
-        // It was renamed, so nothing is left to remove.
+        // The directory was renamed, so nothing is left to remove.
         let _ = working.keep();
         Ok(done)
     }

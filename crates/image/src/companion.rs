@@ -11,7 +11,7 @@ pub struct Companion {
     /// Name in messages.
     pub what: &'static str,
     pub file: &'static str,
-    /// The environment variable that gives its path.
+    /// The environment variable that gives the file's path.
     pub variable: &'static str,
     /// An alternative path in cargo's output, relative to the parent of the program's directory.
     pub built: Option<&'static str>,
@@ -28,7 +28,7 @@ pub enum CompanionError {
         /// The value of the variable.
         path: PathBuf,
     },
-    /// The file is in none of its places.
+    /// The file is in none of the searched places.
     #[error("{} is not installed: none of {} exists", .companion.what, listed(.searched))]
     Absent {
         companion: &'static Companion,

@@ -24,12 +24,13 @@ const GENERAL: [&str; 2] = ["linux-image-amd64", "linux-image-generic"];
 
 /// Prefix of the names of kernels in the cache: this distribution's for virtual machines.
 pub(crate) const DISTRIBUTION: &str = "distribution-";
-/// Prefix of those from Debian's backports for virtual machines.
+/// Prefix of the packages of Debian's backports for virtual machines.
 pub(crate) const BACKPORTS: &str = "backports-";
 /// Prefix of this distribution's for any machine.
 pub(crate) const GENERAL_MACHINE: &str = "general-";
 
-/// The maximum size of a package file in bytes; one with debugging information has about 1 GB.
+/// Maximum size of a package file in bytes; a kernel package with debugging information has about 1
+/// GB.
 const MOST_FILE_BYTES: u64 = 2 << 30;
 /// The package in a kernel's entry, for modules that are requested later.
 const PACKAGE: &str = "package.deb";

@@ -37,7 +37,7 @@ pub enum LibraryError {
     #[error("{needed_by}: needs {library}, which is in none of {directories:?} of {roots:?}")]
     Missing {
         library: String,
-        /// The program or library that needs it.
+        /// The program or library that needs the missing one.
         needed_by: PathBuf,
         directories: Vec<String>,
         roots: Vec<PathBuf>,

@@ -24,7 +24,7 @@ const PVH_NOTE: u64 = 18;
 const LINUX_MAGIC: (usize, &[u8]) = (0x202, b"HdrS");
 /// The first volume descriptor, ECMA-119 8.1.
 const ISO_MAGIC: (u64, &[u8]) = (0x8001, b"CD001");
-/// The largest kernel in ELF; one with all debugging information has a few hundred MB.
+/// Maximum size of a kernel in ELF; with all debugging information it has a few hundred MB.
 const MOST_ELF_BYTES: u64 = 1 << 30;
 const QCOW2_MAGIC: &[u8] = b"QFI\xfb";
 const BOOT_SECTOR_MAGIC: (usize, &[u8]) = (510, &[0x55, 0xaa]);

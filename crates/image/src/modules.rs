@@ -25,7 +25,7 @@ pub struct ModuleIndex {
 pub struct Module {
     /// File in the package, without a leading slash.
     pub path: String,
-    /// Names of the modules that must be loaded before it.
+    /// Names of the modules that must be loaded before this one.
     pub depends: Vec<String>,
 }
 

@@ -15,7 +15,7 @@ const PAYLOAD_LENGTH: usize = 0x24c;
 /// The first boot protocol that gives the position of the payload.
 const LEAST_PROTOCOL: u16 = 0x0208;
 const SECTOR_BYTES: usize = 512;
-/// The largest kernel; one with all drivers has a tenth of that.
+/// Maximum size of a kernel; with all drivers it has a tenth of that.
 const MOST_BYTES: u64 = 1 << 30;
 
 /// Reasons why no kernel can be extracted from a kernel image.

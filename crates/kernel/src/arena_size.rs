@@ -1,17 +1,17 @@
-//! The size of the arenas of `test_numa`: as requested if memory has room for them, else as large
-//! as the machine allows.
+//! The size of the arenas of `test_numa`: as requested if memory has room for them, otherwise as
+//! large as the machine allows.
 
 /// The seed's arena.
 const USUAL_BYTES: u64 = 4 << 30;
 const MIB: u64 = 1 << 20;
-/// The addresses that each cpu has for an arena: those of one entry of the page tables' root. The
-/// addresses behind them belong to the next cpu.
+/// The address range that each cpu has for an arena: one entry of the page tables' root. The
+/// addresses after it belong to the next cpu.
 pub const WINDOW_BYTES: u64 = 512 << 30;
 /// The most that firmware, kernel and the allocator's tables take of a node.
 const NODE_OVERHEAD_BYTES: u64 = 96 * MIB;
 /// The most that alignment costs each node's memory: a piece of 2 MiB at both ends of two ranges.
 const ALIGNMENT_BYTES: u64 = 8 * MIB;
-/// Messages round the least memory needed up to a multiple of this size.
+/// Messages round the minimum amount of memory up to a multiple of this size.
 const STATED_STEP_BYTES: u64 = 256 * MIB;
 
 /// The requested arenas, and the memory available for them.
@@ -21,7 +21,7 @@ pub struct ArenaRequest {
     pub asked_bytes: Option<u64>,
     /// Free memory of the machine.
     pub free_bytes: u64,
-    /// Nodes that it is spread over.
+    /// Number of nodes over which an arena is spread.
     pub nodes: u64,
     /// Arenas at a time.
     pub threads: u64,
@@ -34,7 +34,7 @@ pub enum ArenaError {
     /// There is too little free memory.
     #[error(transparent)]
     DoNotFit(#[from] ArenasDoNotFit),
-    /// A cpu has too few addresses for an arena of this size.
+    /// A cpu's address range is too small for an arena of this size.
     #[error("an arena of {} MiB: expected at most size={}M", mib(*.0), mib(WINDOW_BYTES))]
     TooLarge(u64),
 }

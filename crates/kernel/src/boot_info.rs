@@ -60,7 +60,7 @@ pub enum BootInfoError {
     },
     #[error("the loader gives no memory map: expected PVH start info version 1, or a map tag")]
     NoMap,
-    /// A part of it is outside memory.
+    /// A part of the start info is outside memory.
     #[error("the loader's information at {address:#x} cannot be read")]
     Unreadable { address: u64 },
 }

@@ -37,7 +37,7 @@ pub struct Command {
     pub random: Generator,
     /// True if the heap is dumped at the end.
     pub dump_heap: bool,
-    /// True if the machine is drawn by the reader; it is always reported.
+    /// True if the reader draws the machine; it is always reported.
     pub show_topology: bool,
 }
 

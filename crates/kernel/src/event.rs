@@ -48,7 +48,7 @@ pub struct Boot {
     pub tsc_khz: u64,
     /// The source of that rate: `cpuid`, `hypervisor`, `pit` or `assumed`.
     pub clock: String,
-    /// Ticks from its first instruction to its first result.
+    /// Ticks from the kernel's first instruction to its first result.
     pub boot_ticks: u64,
     /// `xapic` or `x2apic`.
     pub apic: String,
@@ -115,13 +115,15 @@ pub struct Run {
     pub read_ticks: Vec<u64>,
     /// Frames of each node.
     pub held: Vec<Vec<u64>>,
-    /// Filling by the cpu's own clock in the emulator; empty without one.
+    /// The time of filling by the cpu's own clock in the emulator; empty without an emulator.
     pub touch_own_ns: Vec<u64>,
-    /// Reading by the cpu's own clock in the emulator; empty without one.
+    /// The time of reading by the cpu's own clock in the emulator; empty without an emulator.
     pub read_own_ns: Vec<u64>,
-    /// Accesses to the own node and to others while filling, by the emulator; empty without one.
+    /// Accesses to the own node and to others while filling, counted by the emulator; empty without
+    /// one.
     pub touch_accesses: Vec<[u64; 2]>,
-    /// Accesses to the own node and to others while reading, by the emulator; empty without one.
+    /// Accesses to the own node and to others while reading, counted by the emulator; empty without
+    /// one.
     pub read_accesses: Vec<[u64; 2]>,
 }
 

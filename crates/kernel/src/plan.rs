@@ -15,7 +15,7 @@ use crate::tables::FoundTables;
 /// The APIC id that addresses all cpus (Intel SDM volume 3, 11.12.9).
 const EVERY_CPU: u32 = u32::MAX;
 
-/// The machine as the kernel sees it, and as it is described to the frame allocator.
+/// The machine as the kernel sees it, and its description for the frame allocator.
 #[derive(Debug, Default)]
 pub struct Plan {
     /// Nodes with their initially free memory, and the cpus that can be started.
@@ -25,7 +25,7 @@ pub struct Plan {
     pub cpu_nodes: Vec<NodeIndex>,
     /// For each node all nodes, nearest first, starting with itself.
     pub fallback: Vec<Vec<NodeIndex>>,
-    /// The distances, row by row, with 10 and 20 for those that are unknown.
+    /// The distances, row by row; unknown ones are 10 and 20.
     pub distances: Vec<u8>,
     /// Unusual facts, and their consequences.
     pub findings: Vec<Finding>,

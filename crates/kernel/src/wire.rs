@@ -62,7 +62,7 @@ pub enum WireError {
     /// The received bytes differ from those that were sent.
     #[error("result {sequence} has CRC {found:08x}, but its line gives {expected:08x}")]
     Damaged {
-        /// The result's number, or the count of all for the last line.
+        /// The result's number, or in the last line the total number of results.
         sequence: u64,
         /// The CRC of the received bytes.
         found: u32,

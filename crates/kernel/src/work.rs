@@ -5,7 +5,7 @@
 pub enum Work {
     /// A pointer chase by every cpu on every node's memory.
     Chase,
-    /// Threads that fill an arena each and read it at random.
+    /// Threads that each fill an arena and read it at random.
     TestNuma,
     /// Frames allocated, touched and freed by every cpu at once.
     Storm,
@@ -15,11 +15,11 @@ pub enum Work {
     Guests,
     /// The storm on 1, 2, 4, ... cpus.
     Scaling,
-    /// All memory allocated by one cpu, nearest first.
+    /// One cpu allocates all memory, nearest first.
     Exhaust,
-    /// A null pointer used by the last cpu, to test that it is reported.
+    /// The last cpu uses a null pointer, to test that this is reported.
     Fault,
-    /// A job that runs a job, to test that it is refused.
+    /// A job runs a job, to test that this is refused.
     Nested,
 }
 

@@ -184,14 +184,14 @@ pub struct Binding {
     /// The rank, 0 without a launcher.
     pub rank: usize,
     pub policy: MemoryPolicy,
-    /// The node on whose cpus it runs, if requested too.
+    /// The node with the cpus on which the rank runs, if requested too.
     pub cpus_of: Option<NodeId>,
-    /// The cpus on which it runs, if requested too.
+    /// The cpus on which the rank runs, if requested too.
     pub cpus: Option<CpuSet>,
 }
 
-/// Returns the cpus for this process on nodes without memory for it: nodes in turn give them to no rank
-/// that stays on the cpus of its node.
+/// Returns the cpus of nodes that have no memory for this process: no rank that stays on the cpus
+/// of its node gets them.
 pub fn cpus_without_memory(machine: &Machine) -> CpuSet {
     let memory = machine.usable_memory_nodes();
     let node_of = |id| machine.cpu(id).and_then(|cpu| cpu.node);

@@ -116,7 +116,8 @@ impl Task {
     }
 
     /// Returns the launcher of several tasks on this host, if this rank's launcher ran in one of
-    /// them: its local rank is then that of one task, and others on the host have the same.
+    /// them: the local rank is then that within one task, and other ranks on the host have the
+    /// same.
     pub fn outer(&self) -> Option<Launcher> {
         self.outer
     }
@@ -176,8 +177,8 @@ impl Task {
         self.local_size().unwrap_or(1) > 1 || self.local_rank().unwrap_or(0) > 0
     }
 
-    /// Forgets the local numbers if they are those within one of several tasks that another
-    /// launcher started on this host; a world of one rank has those of its task.
+    /// Forgets the local numbers if they count only within one of several tasks that another
+    /// launcher started on this host; a world of one rank has its task's.
     fn within(self, outer: &Self) -> Result<Self, IdentityError> {
         if self.is_also(outer) {
             self.agrees(outer)?;
@@ -287,7 +288,7 @@ impl Task {
 /// The role of a process among ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Is not a rank, and starts none.
+    /// The process is not a rank, and starts none.
     Alone,
     /// Starts this number of ranks.
     Starter(usize),

@@ -77,7 +77,7 @@ fn wait(mut children: Vec<(usize, Child)>, interrupt: &Interrupt) -> u8 {
         });
         match deadline {
             None if failed.is_some() || interrupt.requested() => {
-                // The others notice it at their next barrier, and report why.
+                // The others notice the failure at their next barrier, and report the reason.
                 deadline = Some(Instant::now() + GRACE);
                 if interrupt.requested() {
                     children.iter().for_each(|(_, child)| end_gently(child));

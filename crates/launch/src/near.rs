@@ -6,7 +6,7 @@ use numalab_topology::{CpuSet, Device, DeviceKind, Machine, NodeId, NodeSet};
 /// Upper bound of names in a message.
 const MOST_NAMES: usize = 8;
 
-/// Cpus and memory near a device, which need not be on one node.
+/// Cpus and memory near a device, which may be on different nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Near {
     /// The device's name and address.
@@ -18,7 +18,7 @@ pub struct Near {
     pub cpus: CpuSet,
     /// The nearest node with memory for programs.
     pub memory_node: NodeId,
-    /// True if the device's node has memory but no cpus: it is then the device's memory, which
+    /// True if the device's node has memory but no cpus. It is then the device's memory, which
     /// programs do not use.
     pub is_device_memory: bool,
 }
@@ -124,7 +124,7 @@ impl Near {
         let is_own = |other: NodeId| other == node && is_device_memory;
         let for_all: Vec<NodeId> = present.iter().filter(|other| !is_own(*other)).collect();
         let for_programs: Vec<NodeId> = present.intersection(&has_cpus).iter().collect();
-        // The memory of a node without cpus may belong to another device: it is the last resort.
+        // The memory of a node without cpus may belong to another device, so it is the last resort.
         let memory_node =
             nearest(machine, node, &for_programs).or_else(|| nearest(machine, node, &for_all));
         let cpus_of = |node| machine.node(node).map(|node| node.cpus.clone()).unwrap_or_default();

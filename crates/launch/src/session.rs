@@ -37,8 +37,8 @@ pub struct ChaseRules {
     pub pattern: AccessPattern,
     /// Number of loads measured per size; at least 1.
     pub iterations: u64,
-    /// Minimum number of loads before these; one pass over the buffer or a million loads are made
-    /// in any case.
+    /// Minimum number of warm-up loads; one pass over the buffer or a million loads are made in any
+    /// case.
     pub warmup: u64,
 }
 
@@ -114,7 +114,7 @@ struct RankResults {
     placement: Placement,
 }
 
-/// The results of a rank for one size, or the reason why they do not count: it moved.
+/// The results of a rank for one size, or the reason why they do not count: the rank moved.
 type Measured = Result<RankResults, String>;
 
 /// The surroundings of one rank.
@@ -187,7 +187,7 @@ fn measure(
     finish(team, around, plan, ledger)
 }
 
-/// Measures one size with all ranks. One that has moved loses its results of this size only.
+/// Measures one size with all ranks. A rank that has moved loses only its results of this size.
 fn measure_size(
     team: &mut Team,
     settled: &mut Settled,
@@ -204,7 +204,7 @@ fn measure_size(
     gather(team, &found.map_err(|moved| moved.to_string()))
 }
 
-/// Fails on every rank if it failed on one.
+/// Fails on every rank if any rank failed.
 fn agree<T>(team: &mut Team, own: Result<T, SessionError>) -> Result<T, SessionError> {
     let words = own.as_ref().err().map(ToString::to_string).unwrap_or_default();
     let all = team.all_gather(words.as_bytes())?;

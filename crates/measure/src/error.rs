@@ -42,7 +42,7 @@ pub enum MeasureError {
     #[error("a stream cannot be {pattern}: expected sequential, random or stride:N")]
     NotAStream { pattern: numalab_record::AccessPattern },
     #[error(
-        "this kernel has one tier of memory; a guest has two: numalab guest run --kernel backports \
+        "this kernel has one tier of memory; for two, use a guest: numalab guest run --kernel backports \
          --emulate-tiers 512M@100ns,1G@300ns -- numalab study probe tiering"
     )]
     OneTier,

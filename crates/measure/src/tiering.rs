@@ -28,7 +28,7 @@ use crate::error::MeasureError;
 
 /// Largest number of times that the nodes of pages are queried.
 const LOOKS: u32 = 32;
-/// Least time of accesses between two queries, so that the pause of a query does not matter.
+/// Minimum time of accesses between two queries, so that the pause of a query does not matter.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 const PAGE_BYTES: u64 = 4096;
 

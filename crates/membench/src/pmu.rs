@@ -42,7 +42,7 @@ pub struct PmuHeader {
     pub nodes: u32,
     /// The time that the emulator charges.
     pub mode: PmuMode,
-    /// True if it is counting and charging.
+    /// True if the emulator is counting and charging.
     pub is_on: bool,
 }
 

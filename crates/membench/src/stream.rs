@@ -17,7 +17,8 @@ use access::Scatter;
 use core::marker::PhantomData;
 use loops::Loops;
 
-/// Least lines of a memory with a gap between its arrays: smaller ones fit into caches.
+/// Minimum number of lines of a memory with a gap between its arrays: smaller memories fit into
+/// caches.
 const LARGE_LINES: usize = (4 << 20) / Line::SIZE_BYTES;
 /// Lines between the arrays of a large memory. Arrays of powers of two have the lines that a kernel
 /// accesses together at equal offsets in their huge pages, and thus in different rows of one bank of

@@ -28,7 +28,7 @@ fn hot_loop(body: &[String], wanted: impl Fn(&str) -> bool) -> &[String] {
     &body[start..=start + end]
 }
 
-/// Returns true if it loads a register from the address in the same register.
+/// Returns true if the instruction loads a register from the address in the same register.
 fn follows_a_pointer(instruction: &str) -> bool {
     let operands = instruction.strip_prefix("mov").and_then(|rest| rest.trim().split_once(','));
     operands.is_some_and(|(to, from)| from == format!("QWORD PTR [{to}]"))
@@ -40,7 +40,7 @@ fn mnemonics(instructions: &[String]) -> Vec<&str> {
 
 #[test]
 fn the_chase_is_one_load_one_count_and_one_jump() {
-    // Used, so that it is linked into this program.
+    // Used, so that the function is linked into this program.
     let mut lines = [Line::ZERO; 4];
     let cycle = Cycle::new(Pattern::Random, 256, LineSize::Bytes64, 0).unwrap();
     Chase::build(cycle, &mut lines).unwrap().walk().loads(4);

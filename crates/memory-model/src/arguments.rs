@@ -19,7 +19,7 @@ use crate::space::Placement;
 
 pub use policy::{Alternative, Policy};
 
-/// Mode in which the time of accesses is charged.
+/// The effect of the time of accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
@@ -57,7 +57,7 @@ pub struct PmuPlace {
 pub struct Arguments {
     /// The memory system.
     pub machine: Machine,
-    /// Mode in which time is charged.
+    /// The effect of the time of accesses.
     pub mode: Mode,
     /// The moment when counting begins.
     pub start: Start,
@@ -65,7 +65,7 @@ pub struct Arguments {
     pub report: Option<String>,
     /// The place of the virtual PMU, if any.
     pub pmu: Option<PmuPlace>,
-    /// One in this number of accesses is simulated.
+    /// One access in this number is simulated.
     pub sample: u32,
     /// Instructions that overlap with a miss, including its own.
     pub overlap: u32,
@@ -106,7 +106,7 @@ pub enum ArgumentError {
     Missing {
         /// The missing key.
         missing: &'static str,
-        /// The reason why it is needed.
+        /// The reason why the other argument is needed.
         because: &'static str,
     },
     /// Two arguments exclude each other.
@@ -207,7 +207,7 @@ impl Arguments {
     }
 }
 
-/// Takes an argument that is one of two words; returns true for the first one.
+/// Parses an argument that is one of two words; returns true for the first one.
 fn is_first(
     given: &mut Given,
     key: &'static str,

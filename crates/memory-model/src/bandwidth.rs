@@ -1,9 +1,8 @@
-//! Delays accesses by bandwidth: a queue in front of each node's memory and of each link.
-//!
-//! QEMU runs vCPUs in turns, so accesses do not arrive in the order of the vCPUs' own times, and a
-//! plain queue would favour the vCPU that runs first. Instead each vCPU has a share of the
-//! bandwidth by max-min fairness: those that demand less than an equal share get all of it, and the
-//! others share the rest equally. Demands are known from each vCPU's previous window of time.
+//! Delays accesses by bandwidth: a queue in front of each node's memory and of each link. QEMU runs
+//! vCPUs in turns, so accesses do not arrive in the order of the vCPUs' own times, and a plain
+//! queue would favour the vCPU that runs first. Instead each vCPU has a share of the bandwidth by
+//! max-min fairness: a vCPU that demands less than an equal share gets its demand, and the others
+//! share the rest equally. Demands are known from each vCPU's previous window of time.
 
 use crate::machine::Machine;
 use alloc::vec;
@@ -16,15 +15,15 @@ const PS_PER_S: f64 = 1e12;
 /// One vCPU at a queue.
 #[derive(Clone, Debug)]
 struct Sharer {
-    /// Number of its current window, in its own time.
+    /// Number of the sharer's current window, in its own time.
     window: u64,
-    /// Time that its bytes in this window take at full bandwidth.
+    /// Time that the sharer's bytes in this window take at full bandwidth.
     used_ps: f64,
-    /// Fraction of the previous window that its bytes took at full bandwidth.
+    /// Fraction of the previous window that the sharer's bytes took at full bandwidth.
     used_before: f64,
     /// Fraction of the bandwidth that the sharer gets.
     share: f64,
-    /// Time at which its last bytes have passed.
+    /// Time at which the sharer's last bytes have passed.
     free_ps: u64,
     /// True if it had to wait in its previous window, and in this one.
     waited: [bool; 2],
@@ -90,7 +89,7 @@ impl Queue {
         self.sharers.fill(Sharer::NEW);
     }
 
-    /// Returns an equal share of the bandwidth that is left by vCPUs that do not wait.
+    /// Returns an equal share of the bandwidth that vCPUs which do not wait leave over.
     fn fair_share(&self, vcpu: usize, window: u64) -> f64 {
         let (mut waiting, mut users, mut left) = (1.0, 1.0, 1.0);
         for (other, sharer) in self.sharers.iter().enumerate() {
@@ -170,7 +169,7 @@ mod tests {
     const TURN_PS: u64 = 5_000_000;
     const TURNS: u64 = 1_000;
 
-    /// Returns the lines that each reader transfers, given the other costs per line of each; the
+    /// Returns the number of lines that each reader transfers, given its other costs per line;
     /// readers take turns by their own time.
     fn lines(each_ps: &[u64]) -> Vec<u64> {
         let mut queue = Queue::new(10_000.0, each_ps.len()).unwrap();
@@ -222,7 +221,7 @@ mod tests {
 
     #[test]
     fn bandwidth_left_by_a_slow_reader_goes_to_the_others() {
-        // The slow one demands a sixteenth.
+        // The slow reader demands a sixteenth.
         let got = lines(&[102_400, 1_000, 4_000]);
         assert!(near(got[0], ALL / 16), "{got:?} of {ALL}");
         assert!(near(got[1], ALL * 15 / 32) && near(got[2], ALL * 15 / 32), "{got:?} of {ALL}");

@@ -26,11 +26,11 @@ pub struct Cache {
     set_mask: Option<u64>,
     sets_by: Sets,
     line_shift: u32,
-    /// Present if others fill the cache as well.
+    /// Present if others use the cache as well.
     others: Option<Others>,
 }
 
-/// Marks lines with data that neither the next level nor memory has.
+/// Marks lines that were modified since they left memory and the next level.
 const MODIFIED: u64 = 1 << 63;
 
 /// A cache's answer to a request.
@@ -47,9 +47,9 @@ pub(crate) struct Reply {
 enum Sets {
     /// The lowest ones.
     Lowest,
-    /// All of them, folded onto this number of bits.
+    /// All bits, folded onto this number of bits.
     All(u32),
-    /// The lowest ones, with scattered frames of 2 to the power of this number of lines.
+    /// The lowest bits, with frames of 2 to the power of this number of lines scattered.
     Scattered(u32),
 }
 
@@ -99,7 +99,7 @@ impl Cache {
         self.request(address, false, 0).held
     }
 
-    /// Looks up an address at this time, to store to it if `stores`, and makes its line the most
+    /// Looks up an address at this time, for a store if `stores`, and makes its line the most
     /// recent one.
     #[inline]
     pub(crate) fn request(&self, address: u64, stores: bool, now_ps: u64) -> Reply {
@@ -185,7 +185,7 @@ impl Cache {
         &self.lines[first..first + self.ways]
     }
 
-    /// Returns the index of the first way of that set.
+    /// Returns the index of a set's first way.
     #[inline]
     fn first(&self, address: u64) -> usize {
         let line = address >> self.line_shift;
@@ -203,7 +203,7 @@ impl Cache {
         usize::try_from(set).unwrap_or(0) * self.ways
     }
 
-    /// Replaces all lines, and the times of their last uses, by those of a cache of the same shape.
+    /// Copies all lines and the times of their last uses from a cache of the same shape.
     pub(crate) fn copy(&self, from: &Self) {
         self.lines.iter().zip(&from.lines).for_each(|(line, from)| line.set(from.get()));
         if let Some((own, others)) = self.others.as_ref().zip(from.others.as_ref()) {

@@ -44,11 +44,9 @@ fn picoseconds(rows: &[Vec<f64>]) -> Vec<Vec<u64>> {
     rows.iter().map(|row| row.iter().map(|&ns| ps(ns)).collect()).collect()
 }
 
-/// Hides a part of the cost of misses behind the surrounding instructions.
-///
-/// A processor continues while it waits: a loop of three instructions with one missing load takes
-/// the time of the load. Each miss therefore hides the instructions since the previous miss, up to
-/// a limit.
+/// Hides a part of the cost of misses behind the surrounding instructions. A processor continues
+/// while it waits: a loop of three instructions with one missing load takes the time of the load.
+/// Each miss therefore hides the instructions since the previous miss, up to a limit.
 #[derive(Debug, Default)]
 pub struct Overlap {
     last_miss: u64,

@@ -14,12 +14,12 @@ use crate::marker::PHASES;
 pub struct Figure(AtomicU64);
 
 impl Figure {
-    /// Returns figures that are 0, in memory that the host provides when they are used.
+    /// Returns zeroed figures, in memory that the host provides when they are first used.
     pub fn zeros(count: usize) -> Vec<Self> {
         vec![0; count].into_iter().map(|zero| Self(AtomicU64::new(zero))).collect()
     }
 
-    /// Adds to the counter. Not an atomic addition, since there is no other writer.
+    /// Adds to the counter. Not an atomic addition, because there is no other writer.
     #[inline]
     pub fn add(&self, more: u64) {
         self.0.store(self.0.load(Relaxed).wrapping_add(more), Relaxed);
@@ -52,7 +52,7 @@ pub enum Kind {
 pub struct NodeFigures {
     /// Loads and stores.
     pub accesses: [Figure; 2],
-    /// Of these, the accesses that reached memory.
+    /// Number of these accesses that reached memory.
     pub misses: [Figure; 2],
     /// Cost of the misses, including waits.
     pub cost_ps: Figure,
@@ -89,11 +89,11 @@ pub struct VcpuFigures {
     pub translation_ps: Figure,
     /// Time of the kernel in page faults and in freeing pages.
     pub faults: Figure,
-    /// Time of the kernel in them and in freeing pages.
+    /// Time of the kernel in page faults and in freeing pages.
     pub faults_ps: Figure,
     /// System calls.
     pub calls: Figure,
-    /// Time of the kernel in them.
+    /// Time of the kernel in system calls.
     pub calls_ps: Figure,
     /// Cost of memory, caches and translations, including what instructions hide.
     pub cost_ps: Figure,

@@ -157,9 +157,8 @@ impl Curve {
 
     /// Returns the latency in ns at which demand equals the bandwidth of the curve, by Little's
     /// law. `under_way` is the product of bandwidth in 10^6 bytes per second and latency in ns, a
-    /// constant for a given number of bytes in flight.
-    ///
-    /// Beyond the last point, latency rises until the demand is the highest bandwidth.
+    /// constant for a given number of bytes in flight. Beyond the last point, latency rises until
+    /// demand equals the highest bandwidth.
     pub fn settled_ns(&self, under_way: f64) -> f64 {
         let mut before = self.points[0];
         if under_way <= before.0 * before.1 {
@@ -175,7 +174,7 @@ impl Curve {
     }
 }
 
-/// Returns the latency of the point between two at which bandwidth × latency is `under_way`.
+/// Returns the latency at which bandwidth × latency is `under_way`, between two points.
 fn between(low: (f64, f64), high: (f64, f64), under_way: f64) -> f64 {
     let (mut least, mut most) = (0.0, 1.0);
     let at = |part: f64| (low.0 + part * (high.0 - low.0), low.1 + part * (high.1 - low.1));
@@ -206,7 +205,7 @@ mod tests {
     fn a_constant_number_of_bytes_in_flight_settles_on_the_curve() {
         let curve = curve();
         assert!((curve.settled_ns(0.0) - 100.0).abs() < 1e-3);
-        // A point on each segment yields its own latency.
+        // A point on each segment gives its own latency.
         for (mb_s, ns) in [(4000.0, 125.0), (8000.0, 150.0), (9000.0, 225.0), (10_000.0, 300.0)] {
             let found = curve.settled_ns(mb_s * ns);
             assert!((found - ns).abs() < 0.01, "{mb_s} MB/s: {found}, expected {ns}");

@@ -37,7 +37,7 @@ impl Shadow {
         self.cores.is_empty()
     }
 
-    /// Adds a block of this number of instructions; returns true if the current stretch ended
+    /// Adds a block of this number of instructions. Returns true if the current stretch ended
     /// before it, so that [`crate::engine::Active::next_stretch`] must begin the next one.
     #[inline]
     pub fn comes(&mut self, instructions: u64) -> bool {
@@ -50,15 +50,15 @@ impl Shadow {
         self.stretches.is_followed()
     }
 
-    /// Returns true if it has been simulated for long enough that its times represent the whole
-    /// program.
+    /// Returns true if the thread has been simulated for long enough that its times represent the
+    /// whole program.
     #[inline]
     pub fn is_settled(&self) -> bool {
         self.stretches.is_settled()
     }
 
     /// Requests a stretch that is simulated in detail, which
-    /// [`crate::engine::Active::next_stretch`] begins; returns false if there were too many requests.
+    /// [`crate::engine::Active::next_stretch`] begins; returns false after too many requests.
     pub fn asks(&mut self, meets: bool) -> bool {
         self.stretches.asks(meets)
     }
@@ -70,7 +70,8 @@ impl Shadow {
         self.stretches.trains()
     }
 
-    /// Returns the number of instructions from now on that pass without being simulated in detail.
+    /// Returns the number of instructions that pass from now on before the next one that is
+    /// simulated in detail.
     #[inline]
     pub fn instructions_to_pass(&self) -> i64 {
         self.stretches.instructions_to_pass()
@@ -94,8 +95,8 @@ impl Shadow {
         self.cores.iter().map(|core| core.before_ps + core.later_ps * weight).collect()
     }
 
-    /// Ends a stretch of this weight; in the next one, if it is followed, the alternative cores
-    /// begin with the accesses that the actual one has in flight.
+    /// Ends a stretch of this weight. If the next one is simulated in detail, the alternative cores
+    /// begin it with the accesses that the actual one has in flight.
     pub(crate) fn begins_stretch(&mut self, weight: i64, pipeline: Option<&Pipeline>) {
         self.strays = true;
         for core in &mut self.cores {
@@ -107,7 +108,7 @@ impl Shadow {
         }
     }
 
-    /// Stops until everything in flight has ended, as the actual core did from `now_ps` for
+    /// Waits until everything in flight has ended, as the actual core did from `now_ps` for
     /// `waited_ps`.
     pub(crate) fn stops(&mut self, now_ps: u64, waited_ps: u64) {
         for core in &mut self.cores {
@@ -123,7 +124,7 @@ impl Shadow {
         huge.for_each(|core| core.before_ps += by_ps);
     }
 
-    /// Looks up a translation in the TLBs of placements that have their own.
+    /// Looks up a translation in the TLBs of placements that have separate ones.
     pub fn translate(&self, page: u64, frame: u64, elsewhere: &[There]) {
         for (core, there) in self.cores.iter().zip(elsewhere) {
             core.translate(page, frame, *there);
@@ -166,7 +167,7 @@ pub(crate) struct Elsewhere {
     tlbs: Option<Tlbs>,
     /// Lag behind the actual core's time in the current stretch, in ps.
     later_ps: i64,
-    /// Lag in the earlier stretches and those that they stand for.
+    /// The thread's lag in the earlier stretches and those that they stand for.
     before_ps: i64,
 }
 

@@ -81,10 +81,10 @@ pub struct Engine {
     vcpus: Vec<Vcpu>,
     /// Shared caches by L3 group, nearest first.
     shared: Vec<Mutex<Vec<Cache>>>,
-    /// The shared caches as they would be with all threads on one node, if that is followed.
+    /// The shared caches as with all threads on one node, if that placement is simulated.
     one_node: Option<Regrouped>,
-    /// The seats of threads that fill node after node, and the shared caches as they would be then,
-    /// if that is followed.
+    /// The seats of threads that fill node after node, and the shared caches under that placement,
+    /// if it is simulated.
     packed: Option<(Seats, Option<Regrouped>)>,
     groups: Vec<usize>,
     hit_ps: Vec<u64>,
@@ -104,14 +104,14 @@ pub struct Engine {
     ps_each: u64,
     ps_own: u64,
     line_shift: u32,
-    /// True if accesses are only counted, which needs no state of vCPUs.
+    /// True if accesses are only counted, which needs no vCPU state.
     is_plain: bool,
     now: fn() -> Duration,
 }
 
 impl Engine {
     /// Creates a model of the machine in the arguments. `now` is the host's clock, with any origin:
-    /// accesses queue by it if vCPUs sleep.
+    /// if vCPUs sleep, accesses queue by it.
     pub fn new(
         arguments: Arguments,
         addressing: Addressing,
@@ -275,7 +275,8 @@ impl Engine {
         tlbs.and_then(|state| Some(state.tlbs.as_ref()?.longest_walk())).unwrap_or(0)
     }
 
-    /// Gives the vCPU its turn, if it does not have it, and ends the turn when its time is over.
+    /// Gives the vCPU its turn, if it does not have it, and ends the turn when its time has run
+    /// out.
     #[inline]
     fn take_turn(&self, vcpu: usize, time_ps: u64) -> Step {
         let before = self.turns.vcpu();
@@ -292,7 +293,7 @@ impl Engine {
         Step { over, clock_ns }
     }
 
-    /// Clears caches and queues, which did not see the accesses before counting began.
+    /// Clears caches and queues, because they did not see the accesses before counting began.
     fn forget(&self) {
         for vcpu in &self.vcpus {
             vcpu.caches.iter().for_each(Cache::clear);

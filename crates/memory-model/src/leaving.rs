@@ -1,11 +1,11 @@
-//! Lines that other vCPUs are taking from a vCPU.
-//!
-//! Until such a line leaves for the other vCPU, stores of its old owner still hit. Cores that
-//! contend for a line therefore transfer it every few stores, and not for each one.
+//! Lines that other vCPUs are taking from a vCPU. Until such a line leaves for the other vCPU,
+//! stores of its old owner still hit. Cores that contend for a line therefore transfer it every few
+//! stores, not with each store.
 
 use crate::counters::Figure;
 
-/// Number of lines that a vCPU can be losing at a time; older ones are forgotten.
+/// Number of lines that a vCPU can be losing at a time; if there are more, the oldest are
+/// forgotten.
 const PLACES: usize = 16;
 
 /// The departing lines of a vCPU.

@@ -18,7 +18,7 @@ use alloc::vec::Vec;
 const WINDOW_PS: u64 = 10_000_000;
 /// One byte in a window, in 10^6 bytes per second.
 const MB_S_OF_BYTE: f64 = 1e6 / 10_000_000.0;
-/// A byte under way, in 10^6 bytes per second times ns.
+/// A byte in flight, in 10^6 bytes per second times ns.
 const MB_S_NS_OF_BYTE: f64 = 1000.0;
 /// Windows that are kept; a vCPU further behind was waiting, and uses the oldest.
 const WINDOWS: usize = 4;
@@ -39,23 +39,23 @@ struct Window {
 pub struct Meter {
     /// Sorted by share of writes.
     curves: Vec<Curve>,
-    /// The most bytes that all vCPUs can have under way, in MB/s times ns.
+    /// The maximum amount of data that all vCPUs can have in flight, in MB/s times ns.
     most_under_way: f64,
     newest: u64,
     windows: [Window; WINDOWS],
 }
 
 impl Meter {
-    /// Creates a meter for validated curves and vCPUs that have this number of bytes under way at
-    /// most; `None` without curves.
+    /// Creates a meter for validated curves and vCPUs with at most this number of bytes in flight;
+    /// `None` without curves.
     pub fn new(curves: &[Curve], most_bytes: f64) -> Option<Self> {
         let (windows, most_under_way) = (Default::default(), most_bytes * MB_S_NS_OF_BYTE);
         let curves = curves.to_vec();
         (!curves.is_empty()).then_some(Self { curves, most_under_way, newest: 0, windows })
     }
 
-    /// Counts bytes read and written at a vCPU's own time; returns the rise of their latency above
-    /// that without load.
+    /// Counts bytes read and written at a vCPU's own time; returns the increase of latency due to
+    /// load.
     pub fn rise_ps(&mut self, time_ps: u64, bytes: [u64; 2]) -> u64 {
         let number = time_ps / WINDOW_PS;
         if number > self.newest {
@@ -107,8 +107,8 @@ impl Meter {
         let rise_of_ns = |curve: &Curve, bytes: f64| {
             let unloaded_ns = curve.unloaded_ns();
             let under_way = bytes * MB_S_OF_BYTE * (unloaded_ns + window.rise_ns);
-            // Bytes of vCPUs that lag by several windows count in one: without a limit they would
-            // raise the latency, by which the vCPUs lag more.
+            // Bytes of vCPUs that lag by several windows count in one window. Without a limit they
+            // would raise the latency, which would make the vCPUs lag more.
             curve.settled_ns(under_way.min(self.most_under_way)) - unloaded_ns
         };
         let rise_ns = |curve: &Curve| rise_of_ns(curve, bytes);
@@ -126,8 +126,8 @@ impl Meter {
     }
 }
 
-/// Returns the most bytes that all vCPUs can have under way: lines that are fetched, prefetched, and
-/// written back.
+/// Returns the maximum number of bytes that all vCPUs can have in flight: lines that are fetched,
+/// prefetched, and written back.
 fn most_bytes(machine: &Machine) -> f64 {
     let core = machine.core.unwrap_or(Core::TYPICAL);
     let fetched = f64::from(core.misses) + f64::from(core.prefetch.unwrap_or(0));
@@ -159,8 +159,9 @@ impl Load {
         any.then_some(Self { nodes, links })
     }
 
-    /// Returns the rise of latency of bytes read and written between a vCPU of node `way.0` and the
-    /// memory of node `way.1`: the larger of both, as a link's curves are measured from end to end.
+    /// Returns the increase in latency of bytes read and written between a vCPU of node `way.0` and
+    /// the memory of node `way.1`: the larger of both, because a link's curves are measured from
+    /// end to end.
     pub fn rise_ps(&mut self, way: (usize, usize), time_ps: u64, bytes: [u64; 2]) -> u64 {
         let rise = |meter: &mut Option<Meter>| {
             meter.as_mut().map_or(0, |meter| meter.rise_ps(time_ps, bytes))

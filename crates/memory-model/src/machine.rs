@@ -68,11 +68,11 @@ pub struct CacheLevel {
     pub line_bytes: u32,
     /// The vCPUs that share it.
     pub scope: Scope,
-    /// Cost of a hit beyond the instruction's own time, in ns.
+    /// Cost of a hit in addition to the instruction's own time, in ns.
     #[serde(default)]
     pub latency_ns: f64,
-    /// Mean time in ns after which users other than the machine's vCPUs, such as other guests of a
-    /// host, evict an unused line; 0 if there are none.
+    /// Mean time in ns after which other users of the cache, such as other guests of a host, evict
+    /// an unused line; 0 if there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub life_ns: f64,
 }
@@ -88,8 +88,8 @@ fn is_zero(figure: &f64) -> bool {
 pub struct Transfers {
     /// Between vCPUs of one L3 group.
     pub group_ns: f64,
-    /// Between vCPUs of different groups: rows are the node of the taker, columns that of the
-    /// previous holder.
+    /// Between vCPUs of different groups, in ns: rows are the node of the vCPU that takes the line,
+    /// columns that of the previous holder.
     pub node_ns: Vec<Vec<f64>>,
 }
 
@@ -110,7 +110,7 @@ impl Transfers {
 pub struct Machine {
     /// [`SCHEMA`].
     pub schema: String,
-    /// The nodes, in the order in which QEMU gets their memory.
+    /// The nodes, in the order in which QEMU is given their memory.
     pub nodes: Vec<Node>,
     /// Position in `nodes` of each vCPU's node.
     pub cpus: Vec<usize>,

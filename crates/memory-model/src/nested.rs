@@ -46,7 +46,7 @@ impl Nested {
     }
 }
 
-/// Returns the host's levels below `end` that a walk reads, given the lowest cached one.
+/// Returns the host's levels below `end` that a walk reads, given the lowest cached level.
 pub(crate) fn behind(known: Option<usize>, end: usize) -> Range<usize> {
     known.map_or(0, |level| level + 1)..end
 }

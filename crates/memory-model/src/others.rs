@@ -1,17 +1,15 @@
 //! Other users of a shared cache, such as other guests of a host, known only by the lines that they
-//! evict.
-//!
-//! They share its ways by LRU: a line stays while the guest's newer lines and those that the others
-//! have filled in since leave room. An unused line is evicted after some time. Measured on a Zen 4
-//! with an L3 shared with other virtual machines: of 2 MiB that were unused for 1, 2, 3, 5 and 8
-//! ms, 95, 69, 61, 24 and 4 % were still there.
+//! evict. They share its ways by LRU: a line stays while the guest's newer lines and the others'
+//! newer lines leave room. An unused line is evicted after some time. Measured on a Zen 4 with an
+//! L3 shared with other virtual machines: of 2 MiB that were unused for 1, 2, 3, 5 and 8 ms, 95,
+//! 69, 61, 24 and 4 % were still there.
 
 use alloc::vec::Vec;
 
 use crate::counters::Figure;
 use crate::machine::CacheLevel;
 
-/// The shortest and the longest life of an unused line, as parts of the mean.
+/// The shortest and the longest life of an unused line, as fractions of the mean.
 pub const LIVES: [f64; 2] = [0.3, 1.7];
 /// Number of different lives.
 const STEPS: u64 = 64;
@@ -22,7 +20,7 @@ pub(crate) struct Others {
     /// Time of the last use of each way of each set.
     used_ps: Vec<Figure>,
     ways: usize,
-    /// The mean of that time, for a line without newer ones of the guest in its set.
+    /// The mean life of a line without newer ones of the guest in its set.
     life_ps: f64,
 }
 
@@ -38,8 +36,8 @@ impl Others {
         })
     }
 
-    /// Records a use of the line in this way of the set that begins at `first`, which becomes the
-    /// first one; returns true if others have evicted it since its last use.
+    /// Records a use of the line in this way of the set that begins at `first`, and moves it to the
+    /// first way; returns true if others have evicted it since its last use.
     pub fn took(&self, first: usize, way: usize, now_ps: u64) -> bool {
         let used = &self.used_ps[first..=first + way];
         let used_ps = used[way].get();
@@ -61,7 +59,7 @@ impl Others {
     }
 }
 
-/// Returns the life of a line that was last used at this time, as a part of the mean.
+/// Returns the life of a line that was last used at this time, as a fraction of the mean.
 fn life(used_ps: u64, first: usize) -> f64 {
     let hash = (used_ps ^ (first as u64) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     let [shortest, longest] = LIVES;

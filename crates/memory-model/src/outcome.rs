@@ -37,7 +37,7 @@ pub struct Outcome {
     pub effect: Effect,
     /// The source of its line.
     pub source: Source,
-    /// True if it reached memory: no cache had its line, nor was it in flight.
+    /// True if the access reached memory: its line was in no cache and not in flight.
     pub missed: bool,
     /// True if the vCPU's own caches had the line.
     pub own_cache: bool,
@@ -49,7 +49,7 @@ pub struct Outcome {
     pub queue_ps: u64,
     /// Total wait of the vCPU.
     pub waited_ps: u64,
-    /// Part of the wait that is caused by this access.
+    /// Part of the wait that this access causes.
     pub own_wait_ps: u64,
     /// Time at which the vCPU continued after waiting for earlier accesses.
     pub resumed_ps: u64,
@@ -63,8 +63,8 @@ pub struct Outcome {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Known {
     pub(crate) translated: TlbPlace,
-    /// Place of the line in the directory, 0 without one; [`NOT_WRITTEN`] if the vCPU did not store to
-    /// it since it came to the nearest cache.
+    /// Index of the line in the directory, 0 without one; [`NOT_WRITTEN`] if the vCPU has not
+    /// stored to it since it came to the nearest cache.
     pub(crate) written: u32,
 }
 

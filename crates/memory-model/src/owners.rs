@@ -9,7 +9,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Entries for each line that the caches hold.
+/// Number of entries for each line that the caches hold.
 const PLACES_PER_LINE: u64 = 4;
 const MOST_PLACES: u64 = 1 << 22;
 const PAGE_LINES: u64 = 64;
@@ -111,8 +111,8 @@ impl Owners {
         u32::try_from(self.place_of(line)).unwrap_or(u32::MAX)
     }
 
-    /// Records another store to a line at a known entry, if the vCPU was the last one to store to
-    /// it; returns whether it was.
+    /// Records another store to a line with a known entry, if the vCPU stored to it last; returns
+    /// whether it did.
     #[inline]
     pub(crate) fn store_at(&self, place: u32, line: u64, by: Who, time_ps: u64) -> bool {
         let place = place as usize;

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use crate::pipeline::Passed;
 use crate::pipeline::flow::Flow;
 
-/// Blocks that are known at a time.
+/// Maximum number of known blocks.
 const BLOCKS: usize = 1 << 10;
 /// Maximum number of blocks of a path.
 const LONGEST: usize = 16;
@@ -57,7 +57,7 @@ impl Paths {
             path.push((address, changed));
             let known = self.at(address);
             changed |= known.map_or(0, |known| known.flow.changes());
-            // A loop is left after one round.
+            // The path leaves a loop after one round.
             let is_new = |next: &u64| path.iter().all(|(there, _)| there != next);
             at = known.and_then(|known| known.next.into_iter().find(is_new));
         }

@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Letters of a name that are kept.
+/// Maximum number of letters kept of a name.
 const LETTERS: usize = 64;
 /// First number given to a named phase. Lower numbers are reserved for guests that number their
 /// phases, until all others are used.

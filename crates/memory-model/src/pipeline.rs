@@ -104,7 +104,7 @@ pub struct Pipeline {
     schedulers: Schedulers,
     fills: Fills,
     sets: Sets,
-    /// Stores past the caches, which use fill buffers as well.
+    /// Non-temporal stores, which use fill buffers as well.
     combining: Combining,
     /// Recent stores that forward data to loads.
     stores: Stores,
@@ -135,8 +135,8 @@ pub struct Pipeline {
     lined_ps: u64,
     /// The prediction of the branch at the block's end.
     prediction: Prediction,
-    /// The wrong path after the last branch that was mispredicted, while it matters, and the number
-    /// of blocks for which paths are worth knowing.
+    /// The wrong path after the last mispredicted branch, while it matters, and the number of
+    /// blocks for which paths are worth recording.
     astray: Option<Box<Astray>>,
     expected: u32,
     /// Position of the atomic instruction whose load was the last access that stopped the core.

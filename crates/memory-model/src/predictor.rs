@@ -22,14 +22,15 @@ const TABLES: usize = 6;
 /// The size of a table, as a power of two. The model then learns about as many repeated random
 /// branches as a Zen 3: most of 16,000 and a third of 32,000.
 const TABLE_BITS: u32 = 12;
-/// A Zen 1 learnt most of 2,000, and half of 6,000.
+/// A Zen 1 learnt most of 2,000 branches, and half of 6,000.
 const EARLY_TABLE_BITS: u32 = 10;
-/// A Zen 4 learnt 32,000, and a third of 64,000, and the branches of a search in a text of 30,000 random
-/// letters in four rounds. The two tables that learn most of them are twice as large as its others.
+/// A Zen 4 learnt 32,000 branches, and a third of 64,000, and the branches of a search in a text of
+/// 30,000 random letters in four rounds. The two tables that learn most of them are twice as large
+/// as the others.
 const LARGE_TABLE_BITS: u32 = 13;
 const LARGEST_TABLES: [usize; 2] = [2, 3];
-/// Width to which histories are folded for an index: odd, so that if two branches alternate and one
-/// is always taken, as in loops, the other one reaches all bits.
+/// Width to which histories are folded for an index. It is odd, so that if two branches alternate
+/// and one is always taken, as in loops, the other one reaches all bits.
 const INDEX_BITS: u32 = 13;
 const TARGET_BITS: u32 = 11;
 const TAG_BITS: u32 = 10;
@@ -45,9 +46,9 @@ const LARGE_AGES: u32 = 1 << 12;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Entry {
     tag: u16,
-    /// Predicts taken if it is 0 or more; -4 to 3.
+    /// The branch is predicted taken if this is 0 or more; -4 to 3.
     counter: i8,
-    /// Number of times it was right and the next best was wrong; 0 to 3.
+    /// Number of times that this entry was right and the next best was wrong; 0 to 3.
     useful: u8,
 }
 
@@ -82,9 +83,9 @@ pub struct Predictor {
     history: History,
     steady: Steady,
     mispredictions: u32,
-    /// True if it allocates two entries for a misprediction, and keeps useful ones longer.
+    /// True if two entries are allocated for a misprediction, and useful ones are kept longer.
     learns_soon: bool,
-    /// Is 0 or more if entries that have not decided yet are less reliable than those of shorter
+    /// 0 or more if entries that have not decided yet are less reliable than those of shorter
     /// histories; -8 to 7. `None` if that is assumed.
     doubts: Option<i8>,
     /// Targets, by address, and by address and history.
@@ -149,8 +150,8 @@ fn last(tables: u32) -> Option<usize> {
 }
 
 impl Predictor {
-    /// Updates the prediction of the conditional branch at an address; returns whether it was
-    /// wrong.
+    /// Updates the prediction of the conditional branch at an address; returns whether the
+    /// prediction was wrong.
     #[inline]
     pub fn misses(&mut self, address: u64, taken: bool) -> bool {
         if taken && self.steady.has(address) {
@@ -190,7 +191,8 @@ impl Predictor {
     }
 
     /// Updates the entry of a table that decides a branch; `next` is the table that would decide
-    /// otherwise, or the place of a counter. Returns whether it was wrong, and whether it changed.
+    /// otherwise, or the index of a counter. Returns whether the entry was wrong, and whether it
+    /// changed.
     #[inline]
     fn decides(
         &mut self,
@@ -235,8 +237,8 @@ impl Predictor {
         }
         let is_free =
             |at: &usize| self.tables[*at][place(&self.tables[*at], places.of(*at))].useful == 0;
-        // Long histories are learnt slowly, so the next longer free table is taken; one time in four
-        // the one after it, or a longer one as well.
+        // Long histories are learnt slowly, so the next longer free table is taken; one time in
+        // four, the one after it, or a longer one as well.
         let skip = usize::from(self.mispredictions % 4 == 3 && !self.learns_soon);
         let free = (from..TABLES).filter(is_free).nth(skip);
         let first = free.or_else(|| (from..TABLES).find(is_free));
@@ -256,7 +258,8 @@ impl Predictor {
         }
     }
 
-    /// Updates the prediction of the indirect branch at an address; returns the one it had.
+    /// Updates the prediction of the indirect branch at an address; returns the previous
+    /// prediction.
     #[inline]
     pub fn target(&mut self, address: u64, target: u64) -> Prediction {
         let short_address = short(address);

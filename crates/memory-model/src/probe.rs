@@ -28,7 +28,7 @@ const STEPS: usize = 4;
 pub enum Visits {
     /// One after the other.
     InOrder,
-    /// In an order that no prefetcher follows.
+    /// In random order, which no prefetcher follows.
     Random,
 }
 
@@ -69,11 +69,9 @@ pub fn translation_ns(caches: &[CacheLevel], tlb: &Tlb, pages: u64, order: Visit
     pass() as f64 / 1000.0 / pages as f64
 }
 
-/// Returns the latency of memory in ns at which dependent loads of random lines in `bytes` of
-/// small pages take `load_ns` each, on a core with these caches; `None` if it makes no difference.
-///
-/// # Panics
-/// If the bytes are more than 1 GiB.
+/// Returns the latency of memory in ns at which dependent loads of random lines in `bytes` of small
+/// pages take `load_ns` each, on a core with these caches; `None` if it makes no difference. The
+/// bytes must be at most 1 GiB.
 pub fn memory_ns(caches: &[CacheLevel], tlb: &Tlb, bytes: u64, load_ns: f64) -> Option<f64> {
     assert!(bytes <= 1 << 30, "{bytes} bytes, expected at most 1 GiB");
     let lines = (bytes / LINE_BYTES).max(1);
@@ -93,7 +91,7 @@ pub fn memory_ns(caches: &[CacheLevel], tlb: &Tlb, bytes: u64, load_ns: f64) -> 
         Some(pass(LOADS) as f64 / 1000.0 / LOADS as f64)
     };
     // Each miss of a line or of a page table adds the latency once. Other users of a cache evict
-    // more in a longer time, so it is not quite linear.
+    // more in a longer time, so the dependence is not quite linear.
     let mut low = (100.0, takes_ns(100.0)?);
     let mut found_ns = 200.0;
     for _ in 0..STEPS {
@@ -171,7 +169,8 @@ mod tests {
     fn a_walk_of_guest_tables_on_small_pages_costs_two_hits_and_the_walk_time() {
         let caches = [cache(1, 32 << 10, 1.0), cache(2, 2 << 20, 5.0)];
         let mut tlb = tlb();
-        // Page tables of 64 KiB, half of which the nearest cache could hold without the lines.
+        // Page tables of 64 KiB, half of which the nearest cache could hold if it had no other
+        // lines.
         let alone_ns = translation_ns(&caches, &tlb, 8192, Visits::Random);
         assert!((6.0..9.0).contains(&alone_ns), "{alone_ns}");
         tlb.host_page_bytes = Some(PAGE_BYTES);
@@ -195,7 +194,7 @@ mod tests {
         let bytes = 64 << 20;
         let tlb = tlb();
         let of = |bytes, load_ns| memory_ns(&[cache(1, 1 << 20, 1.0)], &tlb, bytes, load_ns);
-        // Each line is loaded once before the first one comes again.
+        // Each line is loaded once before the first one is loaded again.
         let with = of(bytes, 150.0).unwrap();
         assert!((142.0..147.0).contains(&with), "{with}");
         assert!(of(bytes, 250.0).unwrap() > with + 90.0);

@@ -1,8 +1,7 @@
-//! The pages from which a core has last read lines of memory.
-//!
-//! Memory is faster in these pages than elsewhere: their rows are open, and prefetchers that stay
-//! within a page fetch neighbours. Chases through one page at a time, which give a machine its
-//! latency, show only the faster case.
+//! The pages from which a core has last read lines of memory. Memory is faster in these pages than
+//! elsewhere: their rows are open, and prefetchers that stay within a page fetch neighbouring
+//! lines. Chases through one page at a time, from which a machine's latency is taken, show only the
+//! faster case.
 
 const PAGE_SHIFT: u32 = 12;
 /// Number of pages that a program reads in turn without leaving them; assumed.

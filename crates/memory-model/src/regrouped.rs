@@ -16,16 +16,16 @@ pub(crate) struct Regrouped {
     groups: Vec<Mutex<Vec<Cache>>>,
     /// The L3 group of each seat.
     group_of: Vec<usize>,
-    /// The only L3 group of the machine that was used so far, and the only one here ([`pair`]): both
-    /// have the same lines, which are simulated there alone.
+    /// The only L3 group of the machine that was used so far, and the only one in these caches
+    /// ([`pair`]): both have the same lines, which are simulated in the machine's caches alone.
     alike: Figure,
 }
 
-/// No group was used so far; more than one was.
+/// No group was used so far; several groups were used.
 const UNUSED: u64 = 0;
 const DIFFERENT: u64 = u64::MAX;
 
-/// Returns a number for an L3 group of the machine and one of the regrouped caches.
+/// Returns a number for a pair of an L3 group of the machine and one of the regrouped caches.
 fn pair(actual: usize, here: usize) -> u64 {
     (actual as u64) << 32 | (here as u64 + 1)
 }
@@ -46,8 +46,8 @@ impl Regrouped {
         Some(Self { groups, group_of, alike: Figure::default() })
     }
 
-    /// Returns true if the thread, which runs in this L3 group of the machine, finds the lines of the
-    /// group's caches here. Called before each change of these.
+    /// Returns true if the thread, which runs in this L3 group of the machine, finds the same lines
+    /// in both. Called before each change of these caches.
     #[inline]
     pub(crate) fn is_alike(&self, thread: usize, actual: usize, of: &[Mutex<Vec<Cache>>]) -> bool {
         let used = pair(actual, self.group_of[thread % self.group_of.len()]);
@@ -61,7 +61,7 @@ impl Regrouped {
         }
     }
 
-    /// Goes on with the lines of the caches that have been alike so far; returns false.
+    /// Continues with a copy of the lines of the caches that have been alike so far; returns false.
     #[cold]
     fn differs(&self, alike: u64, of: &[Mutex<Vec<Cache>>]) -> bool {
         let find = |&(at, here): &(usize, usize)| pair(at, here) == alike;
@@ -74,8 +74,8 @@ impl Regrouped {
         false
     }
 
-    /// Looks up an address that the thread's private caches lack, at this time; returns whether it
-    /// would be present.
+    /// Looks up an address that the thread's private caches lack, at this time; returns whether the
+    /// line would be present.
     pub(crate) fn access(&self, thread: usize, address: u64, now_ps: u64) -> bool {
         let group = self.group(thread).lock();
         group.iter().any(|cache| cache.request(address, false, now_ps).held)

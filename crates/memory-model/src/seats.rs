@@ -25,7 +25,7 @@ impl Seats {
         seats
     }
 
-    /// Returns the seats of the first cpu's node among these; `None` if those are all.
+    /// Returns the seats of the first cpu's node among these cpus; `None` if those are all.
     pub(crate) fn on_one_node(machine: &Machine, cpus: &[usize]) -> Option<Self> {
         let seats = Self::in_order(machine, cpus).0;
         let node = seats.first()?.node;

@@ -33,16 +33,17 @@ pub enum Placement {
 /// A page that has been touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// First address of its frame in the machine's memory.
+    /// First address of the page's frame in the machine's memory.
     pub frame: u64,
     /// Position of the node.
     pub node: usize,
     /// True if the program chose the node by a policy.
     pub bound: bool,
-    /// Position of the node of the page table with its entry: that of the thread that first touched
-    /// the 2 MiB around it.
+    /// Position of the node of the page table with the page's entry: that of the thread that first
+    /// touched the surrounding 2 MiB.
     pub table: usize,
-    /// True if the kernel copies it at the next store, because a file or another process shares it.
+    /// True if the kernel copies the page at the next store, because a file or another process
+    /// shares it.
     pub is_shared: bool,
 }
 
@@ -55,9 +56,9 @@ pub struct Space {
     /// The placement of pages without a policy.
     first: Placement,
     pages: BTreeMap<u64, Page>,
-    /// Nodes of the page tables of pages that were only read: all are one page of zeros.
+    /// For pages that were only read, and so map the page of zeros: the node of their page table.
     zeroed: BTreeMap<u64, usize>,
-    /// The page of zeros, once it is used.
+    /// The page of zeros, once it has been used.
     zeros: Option<Page>,
     /// End and placement of the ranges of pages with a policy, by start.
     own: BTreeMap<u64, (u64, Placement)>,
@@ -85,9 +86,8 @@ impl Space {
     }
 
     /// Touches the page of this number from a thread on node `home`; `placement` is the thread's
-    /// policy, for pages without their own. If the kernel may use a huge page (`huge`), it does
-    /// where none of its pages has been touched. Returns `None` if the machine's memory is
-    /// exhausted.
+    /// policy, for pages without their own. If the kernel may use a huge page (`huge`), it does so
+    /// if none of its pages has been touched. Returns `None` if the machine's memory is exhausted.
     pub fn touch(
         &mut self,
         number: u64,
@@ -119,12 +119,12 @@ impl Space {
         Some(page)
     }
 
-    /// Maps the page of zeros where a thread on node `home` reads private memory that was never
-    /// written: the kernel places such a page only when it is written. Returns the page of zeros, or
-    /// `None` if the machine's memory is exhausted.
+    /// Maps the page of zeros for a thread on node `home` that reads private memory which was never
+    /// written: the kernel places such a page only when it is written. Returns the page of zeros,
+    /// or `None` if the machine's memory is exhausted.
     pub fn read_zeros(&mut self, number: u64, home: usize) -> Option<Page> {
         if self.zeros.is_none() {
-            // Linux's is part of the kernel, which is in the first node's memory.
+            // Linux's page of zeros is part of the kernel, which is in the first node's memory.
             let found = self.place(number, 0, &Placement::Local, false)?;
             self.zeros = Some(Page { bound: true, ..found });
         }
@@ -179,8 +179,8 @@ impl Space {
         self.in_block(number).map(|page| page.table).or_else(zeroed)
     }
 
-    /// Returns the node of the touched pages in the 2 MiB around a page; that of the first one if
-    /// they differ.
+    /// Returns the node of the touched pages in the 2 MiB around a page; if they differ, the node
+    /// of the first one.
     pub fn node_of_block(&self, number: u64) -> Option<usize> {
         self.in_block(number).map(|page| page.node)
     }
@@ -226,8 +226,8 @@ impl Space {
         })
     }
 
-    /// Frees pages; their next touch is a first touch. Returns the number of small ones that the
-    /// process had for itself.
+    /// Frees pages; their next touch is a first touch. Returns the number of small pages that
+    /// belonged to the process alone.
     pub fn discard(&mut self, numbers: Range<u64>) -> u64 {
         self.forget_zeros(numbers.clone());
         let gone: Vec<u64> = self.pages.range(numbers).map(|(number, _)| *number).collect();
@@ -242,7 +242,7 @@ impl Space {
         own
     }
 
-    /// Removes a mapping: its pages, and their policy; returns the same as [`Self::discard`].
+    /// Removes a mapping with its pages and their policy; returns the same as [`Self::discard`].
     pub fn unmap(&mut self, numbers: Range<u64>) -> u64 {
         self.forget_placement(&numbers);
         self.discard(numbers)

@@ -8,48 +8,49 @@
 //! Statistical Sampling", ISCA 2003). The standard error is that of the stretches' mean: 4 % for a
 //! thread of 300 million instructions with stretches that vary as much as their mean.
 
-/// Instructions of a stretch: fifty times those that a core has in flight.
+/// Number of instructions of a stretch: fifty times those that a core has in flight.
 const STRETCH: i64 = 1 << 14;
-/// Instructions at its start after which times are those of the whole program: several times those
-/// that a core has in flight.
+/// Number of instructions at the start of a stretch after which times are representative of the
+/// whole program: several times those that a core has in flight.
 const UNSETTLED: i64 = 1 << 12;
-/// Instructions at a thread's start that are all followed.
+/// Number of instructions at a thread's start that are all simulated.
 const FIRST: i64 = 1 << 20;
-/// Stretches of which one is followed.
+/// Number of stretches of which one is simulated.
 const ONE_IN: u64 = 32;
-/// One in this number of a thread's instructions may be in stretches that it asks for.
+/// Inverse of the share of a thread's instructions that may be in requested stretches.
 const ASKED_ONE_IN: i64 = 8;
 
-/// Instructions before a followed stretch in which branches train the predictor, and at a thread's start.
-/// A short thread repeats less of its code, and asks for more stretches: without training in all of its
-/// start, Python takes 4 % longer.
+/// Number of instructions before a simulated stretch, and at a thread's start, in which branches
+/// train the predictor. A short thread repeats less of its code, and requests more stretches:
+/// without training in all of its start, Python takes 4 % longer.
 const TRAINING: i64 = 4 * STRETCH;
 const TRAINED: i64 = 1 << 25;
 
 /// Position of a thread among its stretches.
 #[derive(Clone, Debug)]
 pub(crate) struct Stretches {
-    /// Instructions left in the current stretch, or in those up to the next followed one.
+    /// Number of instructions left in the current stretch, or in those up to the next simulated
+    /// one.
     left: i64,
     is_followed: bool,
     /// Number of stretches that the current one stands for.
     weight: i64,
-    /// Stretches of the current group after the followed one.
+    /// Number of stretches of the current group after the simulated one.
     behind: u64,
     random: u64,
-    /// Instructions left at which the current stretch is settled.
+    /// Number of instructions left at which the current stretch is settled.
     settles: i64,
     /// True if the next stretch was requested by [`Self::asks`].
     asked: bool,
-    /// Instructions left in the stretches that a requested one interrupted.
+    /// Number of instructions left in the stretches that a requested one interrupted.
     kept: Option<i64>,
-    /// All instructions so far, and those in stretches that were requested.
+    /// Total number of instructions so far, and of those in requested stretches.
     all: i64,
     in_asked: i64,
 }
 
 impl Stretches {
-    /// Returns the stretches of the thread of this number, which is at its start.
+    /// Returns the stretches of the thread of this number, at its start.
     pub fn of(thread: usize) -> Self {
         let random = thread as u64;
         let settles = FIRST / 2;
@@ -67,7 +68,7 @@ impl Stretches {
         }
     }
 
-    /// Returns a single stretch without end, which is followed.
+    /// Returns a single endless stretch, which is simulated.
     pub fn endless() -> Self {
         Self { left: i64::MAX, ..Self::of(0) }
     }
@@ -79,9 +80,9 @@ impl Stretches {
         self.is_followed && self.left < self.settles
     }
 
-    /// Requests a stretch that is followed now and represents only itself, because the thread does
-    /// something that it has not done before, or meets another thread; returns false if it has
-    /// requested too many for the former reason.
+    /// Requests a stretch that is simulated now and represents only itself, because the thread does
+    /// something new or meets another thread; returns false if it has requested too many for the
+    /// former reason.
     pub fn asks(&mut self, meets: bool) -> bool {
         self.asked = meets || self.in_asked * ASKED_ONE_IN <= self.all;
         self.in_asked += if self.asked { STRETCH } else { 0 };
@@ -94,15 +95,15 @@ impl Stretches {
         self.is_followed
     }
 
-    /// Returns true if branches train the predictor: the thread is at its start, or the next followed
-    /// stretch is near.
+    /// Returns true if branches train the predictor: the thread is at its start, or the next
+    /// simulated stretch is near.
     #[inline]
     pub fn trains(&self) -> bool {
         self.all < TRAINED || self.left <= TRAINING
     }
 
-    /// Returns the number of instructions that follow before branches begin to train the predictor, or
-    /// the present stretch ends.
+    /// Returns the number of instructions before branches begin to train the predictor, or the
+    /// present stretch ends.
     #[inline]
     pub fn instructions_to_pass(&self) -> i64 {
         if self.trains() { self.left } else { self.left - TRAINING }

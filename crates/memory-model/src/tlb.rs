@@ -20,7 +20,8 @@ use crate::nested::{HOST_KEY, Nested, behind};
 use crate::page_tables::{LEVELS, number};
 use crate::translations::Translations;
 
-/// Bits of the page number in a key of the TLB; the frame number is above them, then the size.
+/// Number of bits of the page number in a key of the TLB; the frame number is above them, then the
+/// size.
 const KEY_PAGE_BITS: u32 = 24;
 const KEY_SIZE: u32 = 61;
 
@@ -49,7 +50,7 @@ struct Level {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TlbPlace {
     key: u64,
-    /// The part of the level; [`NOWHERE`] if none holds such pages.
+    /// The part of the level; [`NOWHERE`] if no part holds such pages.
     part: u8,
 }
 
@@ -67,7 +68,7 @@ pub(crate) struct Tlbs {
     upper: Option<Translations>,
     /// The host's tables, if the guest's memory is on modelled host pages.
     nested: Option<Nested>,
-    /// The most entries that a walk has read since all translations were removed.
+    /// The largest number of entries that a walk has read since all translations were removed.
     longest: Figure,
 }
 

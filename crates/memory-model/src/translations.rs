@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use crate::cache::Cache;
 use crate::counters::Figure;
 
-/// Entries up to which a single set is searched in order.
+/// Number of entries up to which a single set is searched in order.
 const SEARCHED: u32 = 16;
 
 /// One array of a TLB, used by one thread at a time.
@@ -47,7 +47,7 @@ impl Translations {
         }
     }
 
-    /// Reports whether it has a key, without changing its age.
+    /// Reports whether the array has a key, without changing its age.
     #[inline]
     pub fn holds(&self, key: u64) -> bool {
         match self {
@@ -69,7 +69,7 @@ impl Translations {
 #[derive(Debug)]
 pub(crate) struct Indexed {
     entries: Vec<Entry>,
-    /// Numbers of entries plus one; 0 for an empty place.
+    /// Numbers of entries plus one; 0 for an empty slot.
     places: Vec<Figure>,
     newest: Figure,
     oldest: Figure,
@@ -77,7 +77,7 @@ pub(crate) struct Indexed {
 
 #[derive(Debug)]
 struct Entry {
-    /// The key plus one; 0 if it has none.
+    /// The key plus one; 0 if the entry has none.
     tag: Figure,
     newer: Figure,
     older: Figure,
@@ -145,7 +145,7 @@ impl Indexed {
         }
         let mut next = self.after(gap);
         while let Some(other) = self.places[next].get().checked_sub(1) {
-            // An entry may move into the gap only if its own place is not behind the gap.
+            // An entry may move into the gap only if its own slot is not behind the gap.
             let wanted = self.place(self.entries[index(other)].tag.get());
             let mask = self.places.len() - 1;
             if next.wrapping_sub(wanted) & mask >= next.wrapping_sub(gap) & mask {

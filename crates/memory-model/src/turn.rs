@@ -11,7 +11,7 @@ const TURN_PS: u64 = 5_000_000;
 /// Length of a turn without other vCPUs. QEMU checks its timers at the end of a turn; without an
 /// end it does so after a number of instructions, regardless of the time charged for them.
 const TURN_ALONE_PS: u64 = 100_000_000;
-/// A vCPU that is further behind the others was waiting, for work or for them.
+/// Lag of a vCPU behind the others at which it must have been waiting, for work or for them.
 const BEHIND_PS: u64 = 2 * TURN_PS;
 
 /// The latest of all vCPUs' own times.
@@ -30,12 +30,10 @@ impl Front {
     }
 }
 
-/// The vCPU that has its turn, and the end of the turn.
-///
-/// QEMU ends turns too: near timers it lets every vCPU run only a few instructions. A vCPU with
-/// turns cut short falls behind those with full turns, which no vCPU would wait for on a real
-/// machine. Therefore a vCPU that is ahead of a running one ends its turn at once, until the others
-/// have caught up.
+/// The vCPU that has its turn, and the end of the turn. QEMU ends turns too: near timers it lets
+/// every vCPU run only a few instructions. A vCPU with turns cut short falls behind those with full
+/// turns, which does not happen on a real machine. Therefore a vCPU that is ahead of a running one
+/// ends its turn at once, until the others have caught up.
 #[derive(Debug)]
 pub struct Turns {
     length_ps: u64,
@@ -51,7 +49,7 @@ struct Past {
     count: u64,
     /// Each vCPU's last turn: its number, and the vCPU's own time at its end.
     last: Vec<Option<(u64, u64)>>,
-    /// The vCPU that ended its turn to wait for another one.
+    /// The vCPU that ended its turn to wait for another vCPU.
     waits: Option<usize>,
 }
 
@@ -87,7 +85,7 @@ impl Turns {
         let count = past.count;
         let waited = past.waits.take() == Some(self.vcpu());
         past.last[self.vcpu()] = (!waited).then_some((count, came_to_ps));
-        // Every running vCPU had a turn in the last two rounds; one without is waiting.
+        // Every running vCPU had a turn in the last two rounds; a vCPU without one is waiting.
         let oldest = count.saturating_sub(2 * past.last.len() as u64);
         let others = past.last.iter().enumerate().filter(|(other, _)| *other != vcpu);
         let running = others.filter_map(|(_, last)| last.filter(|(number, _)| *number > oldest));

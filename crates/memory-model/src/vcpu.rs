@@ -19,7 +19,7 @@ use spin::Mutex;
 /// Number of consecutive loads of one address after which a vCPU counts as waiting.
 const LOOKS: u64 = 16;
 
-/// A vCPU: the state that others may read and change, and that of the thread which runs it.
+/// A vCPU: the state that others may read and change, and the state of its own thread.
 #[derive(Debug)]
 pub(crate) struct Vcpu {
     /// Private caches, nearest first. Other vCPUs take lines from them.
@@ -30,7 +30,7 @@ pub(crate) struct Vcpu {
     /// and by others when a marker aligns all vCPUs. A simultaneous write by the vCPU's own thread
     /// may win; the next alignment corrects it.
     pub time_ps: Figure,
-    /// Number of the thread that runs on it, if threads are followed.
+    /// Number of the thread that runs on the vCPU, if threads are tracked.
     pub thread: Figure,
     /// The state that only its own thread uses.
     pub state: Mutex<VcpuState>,
@@ -55,7 +55,7 @@ pub(crate) struct VcpuState {
     /// Branch predictor, if misses overlap, made at the first branch: most of a large machine's
     /// vCPUs never run.
     predictor: Option<Predictor>,
-    /// The blocks it has executed while mispredictions were expensive.
+    /// The blocks that the vCPU has executed while mispredictions were expensive.
     paths: Option<Paths>,
     /// The previous block.
     before: Option<(Place, Option<&'static Flow>)>,
@@ -66,11 +66,11 @@ pub(crate) struct VcpuState {
     pub instructions: u64,
     /// Number of instructions in the current block.
     pub block: u64,
-    /// Time to issue all of them.
+    /// Time to issue all these instructions.
     pub taken_ps: u64,
     /// Time charged but not yet on the guest's clock, less than a nanosecond.
     rest_ps: u64,
-    /// The address that it loaded last, and the number of consecutive loads.
+    /// The address that the vCPU loaded last, and the number of consecutive loads.
     watched: u64,
     looks: u64,
     pub debt: Debt,
@@ -114,8 +114,8 @@ impl VcpuState {
         self.taken_ps += takes_ps;
     }
 
-    /// Moves to a block; returns how the branch before it was predicted. In a core, also requests lines
-    /// on the wrong path of the branch.
+    /// Moves to a block; returns how the preceding branch was predicted. In a core, also requests
+    /// lines on the wrong path of the branch.
     #[inline]
     pub fn comes_to(&mut self, place: Place, flow: Option<&'static Flow>) -> Prediction {
         let before = self.before;
@@ -148,7 +148,7 @@ impl VcpuState {
         prediction
     }
 
-    /// Moves to a block, and trains the branch predictor alone; returns how the branch before it was
+    /// Moves to a block, and only trains the branch predictor; returns how the preceding branch was
     /// predicted.
     #[inline]
     pub fn learns(&mut self, place: Place, flow: Option<&'static Flow>) -> Prediction {
@@ -167,8 +167,8 @@ impl VcpuState {
         }
     }
 
-    /// Forgets the previous block before another thread runs: none of its branches leads to the
-    /// next block.
+    /// Forgets the previous block before another thread runs, because none of its branches leads to
+    /// the next block.
     pub fn forget_block(&mut self) {
         self.before = None;
     }

@@ -57,7 +57,8 @@ pub struct Lead {
     pub name: String,
     pub sentence: String,
     pub mood: Mood,
-    /// A command that follows from it, to be copied verbatim; alternatives are on separate lines.
+    /// A command that follows from the sentence, to be copied verbatim; alternatives are on
+    /// separate lines.
     pub command: Option<String>,
 }
 

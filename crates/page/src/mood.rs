@@ -18,7 +18,7 @@ pub enum Mood {
 }
 
 impl fmt::Display for Mood {
-    /// Writes a stable word for it.
+    /// Writes a stable word for the mood.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Plain => "plain",

@@ -15,7 +15,7 @@ pub enum Holds {
     Unit,
     /// A value.
     Value {
-        /// Its unit; empty for that of the row.
+        /// The column's unit; empty for the row's unit.
         unit: &'static str,
         /// Its meaning, in words.
         means: &'static str,
@@ -28,7 +28,7 @@ const METRIC: &str = "METRIC";
 /// A gauge that rows become.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gauge {
-    /// Its name, with METRIC and UNIT where rows decide.
+    /// The gauge's name, with METRIC and UNIT if rows determine them.
     pub name: String,
     /// Its meaning, in words.
     pub means: &'static str,

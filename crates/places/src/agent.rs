@@ -32,7 +32,7 @@ pub(super) enum Request {
     Sample { treatment: Treatment, workload: Box<Workload>, seed: u64 },
 }
 
-/// An answer of the agent; the first one is [`AgentAnswer::Ready`], sent without a request.
+/// An answer of the agent; the first answer is [`AgentAnswer::Ready`], sent without a request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum AgentAnswer {

@@ -208,7 +208,7 @@ impl Backend for Emulation {
 
 impl Prepared for Emulation {
     fn expect(&mut self, treatments: &[&Treatment]) {
-        // The first one is the next sample itself.
+        // The first run is the next sample itself.
         self.upcoming = treatments.iter().skip(1).map(|of| (*of).clone()).collect();
     }
 

@@ -30,11 +30,11 @@ const COUNTS: &str = "perf-stat.csv";
 /// The result of a workload's run.
 pub(crate) struct Executed {
     pub(crate) readings: Vec<Reading>,
-    /// The location of its pages over time, if it probes memory tiers.
+    /// The location of the workload's pages over time, if it probes memory tiers.
     pub(crate) looks: Vec<TierLook>,
     /// The counts of `perf stat`, if it was used.
     pub(crate) counters: BTreeMap<String, f64>,
-    /// A fingerprint of its standard output.
+    /// A fingerprint of the workload's standard output.
     pub(crate) output: String,
 }
 
@@ -75,7 +75,8 @@ pub(crate) fn run(
     Ok(Executed { readings, looks: tier_looks(&ran.stdout), counters, output })
 }
 
-/// Reads the output of a finished workload. One that leaves processes running has not finished.
+/// Reads the output of a finished workload. A workload that leaves processes running has not
+/// finished.
 pub(crate) fn read(workload: &Workload, ran: &Ran) -> Result<Vec<Reading>, BackendError> {
     if let Some(left) = ran.left.first() {
         return Err(BackendError::of_workload(

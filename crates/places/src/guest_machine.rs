@@ -26,11 +26,11 @@ pub(super) struct GuestSettings {
     /// The processor architecture; this machine's if absent.
     pub(super) arch: Option<Architecture>,
     pub(super) accel: AcceleratorChoice,
-    /// The kernel that it boots unless a treatment names another.
+    /// The kernel that the guest boots unless a treatment names another.
     pub(super) kernel: String,
     /// True if a fresh guest is booted for each treatment of each block.
     pub(super) fresh: bool,
-    /// Additional programs and files that its commands need.
+    /// Additional programs and files that the guest's commands need.
     #[serde(default)]
     pub(super) with: Vec<String>,
     #[serde(default)]
@@ -43,7 +43,7 @@ pub(super) struct GuestSettings {
 }
 
 impl GuestSettings {
-    /// Returns true if its memory has emulated costs.
+    /// Returns true if the guest's memory has emulated costs.
     pub(super) fn emulates_memory(&self) -> bool {
         self.described.costs.are_emulated()
     }
@@ -106,7 +106,7 @@ impl GuestSettings {
         }
     }
 
-    /// Returns the settings of the backend inside it, in JSON.
+    /// Returns the settings of the backend inside the guest, in JSON.
     pub(super) fn inner(&self) -> String {
         serde_json::json!({
             "counters": self.counters,

@@ -47,7 +47,7 @@ pub(super) struct Kernel {
     machine: Machine,
 }
 
-/// The kernel in the place that was found for it.
+/// The kernel in the place found for it.
 struct PreparedKernel {
     interrupt: Interrupt,
     machine: Machine,

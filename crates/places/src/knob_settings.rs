@@ -49,8 +49,8 @@ fn knobs(prefix: &str, treatments: &[Treatment]) -> Vec<Knob> {
 }
 
 impl KnobSettings {
-    /// Prepares without setting any. Settings left behind by an earlier run are rejected before the
-    /// first of these treatments.
+    /// Prepares without setting any knob. Settings left behind by an earlier run are rejected
+    /// before the first of these treatments.
     pub(super) fn prepare(
         prefix: &'static str,
         treatments: &[Treatment],

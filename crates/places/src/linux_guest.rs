@@ -182,7 +182,7 @@ impl PreparedLinuxGuest {
     /// Boots a guest for this treatment in place of the running one.
     fn boot(&mut self, treatment: &Treatment) -> Result<Environment, BackendError> {
         let outside = Outside::of(&self.settings, treatment)?;
-        // Its pages must be free before a pool shrinks.
+        // The guest's pages must be free before a pool shrinks.
         self.live = None;
         let mut evidence = self.knobs.apply(&outside.knobs)?;
         evidence.push(facts::huge_pages("of the host before the boot"));

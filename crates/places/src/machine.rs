@@ -26,7 +26,7 @@ pub use files::{architecture_text, machine_file, mess_curves, run_document};
 const LIKE_BYTES_PER_NODE: u64 = 512 << 20;
 /// Default number of cpus on each of its nodes.
 const LIKE_CPUS_PER_NODE: usize = 2;
-/// Default number of cpus of a guest, at least.
+/// Minimum of the default number of cpus of a guest.
 const GUEST_CPUS: u32 = 2;
 /// The remedy where emulated nodes are larger than this machine.
 const APART: &str = "; expected a part of it, or --cpus N for a machine apart from it";
@@ -145,7 +145,7 @@ impl MachineRequest {
         Ok(described)
     }
 
-    /// Returns true if it names no machine but this one, or a run on a machine that is like it.
+    /// Returns true if the request names this machine, or a run on a machine like it.
     pub fn is_here(&self) -> bool {
         let is_made = self.emulate.is_some()
             || self.like.is_some()

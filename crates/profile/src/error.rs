@@ -22,7 +22,7 @@ pub enum ProfileError {
     /// The requested source cannot be used.
     #[error("--source {source_name}: {why:?}")]
     Hindered { source_name: SourceName, why: Hindrance },
-    /// The command exists, but what it needs to start does not.
+    /// The command exists, but a file that it needs to start does not.
     #[error(transparent)]
     NotStartable(#[from] StartError),
     #[error("cannot run `{program}`: {source}")]

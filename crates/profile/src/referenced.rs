@@ -12,7 +12,7 @@ use numalab_host::{base_page_bytes, cpu_ns_of, monotonic_ns};
 use crate::follow::Follower;
 use crate::program::{Program, RangeUse};
 
-/// Time between polls; longer if polling would take too large a share of it.
+/// Time between polls; longer if polling would take too large a share of the time.
 const INTERVAL: Duration = Duration::from_millis(250);
 const COST: u32 = 25;
 /// Larger mappings are reserved rather than used, and reading each page's bit would take too long.

@@ -9,12 +9,12 @@ pub(crate) struct SeenThread {
     pub busy_ns: u64,
     /// Cpu time in nanoseconds at the first read.
     first_ns: Option<u64>,
-    /// Number of times that it was seen on cpus of each node.
+    /// Number of times that the thread was seen on cpus of each node.
     by_node: BTreeMap<u32, u64>,
 }
 
 impl SeenThread {
-    /// Returns the node that it was seen on most often.
+    /// Returns the node on which the thread was seen most often.
     pub(crate) fn node(&self) -> Option<u32> {
         self.by_node.iter().max_by_key(|(_, count)| **count).map(|(node, _)| *node)
     }

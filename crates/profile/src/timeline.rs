@@ -1,4 +1,4 @@
-//! Accesses over time, in stretches that get longer as time goes on.
+//! Accesses over time, in stretches that grow longer with time.
 
 use numalab_record::{Stretch, StretchAccesses};
 

@@ -9,11 +9,11 @@ use crate::study::Quantity;
 pub struct BisectDocument {
     /// The schema of this document.
     pub schema: String,
-    /// The version of numalab that wrote it.
+    /// The version of numalab that wrote the document.
     pub version: String,
     /// The command line.
     pub command: Vec<String>,
-    /// When it began, in milliseconds since 1970-01-01 UTC.
+    /// The start of the bisection, in milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: u64,
     /// The study that takes the samples.
     pub study: String,
@@ -99,10 +99,10 @@ pub enum CommitSide {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum BisectAnswer {
-    /// The first bad commit is this one.
+    /// A single first bad commit.
     FirstBad { commit: Commit },
-    /// The first bad commit is one of these: those that could not be judged, and the earliest one
-    /// known to be bad.
+    /// One of several commits is the first bad one: those that could not be judged, and the
+    /// earliest one known to be bad.
     OneOf {
         /// The candidates.
         commits: Vec<Commit>,

@@ -1,4 +1,4 @@
-//! A cell of a plan: one thing to measure.
+//! A cell of a plan: one quantity to measure in one place.
 
 use core::fmt;
 
@@ -31,8 +31,8 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Returns the cell of `experiment`, named after it: equal experiments have equal names,
-    /// different ones never do.
+    /// Returns the cell of `experiment`, named after it: equal experiments have equal names, and
+    /// different experiments different names.
     pub fn of(experiment: Experiment) -> Self {
         Self { id: CellId(experiment.description().id()), experiment }
     }

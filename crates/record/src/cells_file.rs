@@ -50,7 +50,7 @@ impl CellLine {
 /// A range of lines of `samples.csv`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SampleLines {
-    /// The number of samples before it, not counting the header.
+    /// The number of samples before the cell's, not counting the header.
     #[serde(rename = "first_sample")]
     pub first: usize,
     /// The number of samples in it.
@@ -69,7 +69,7 @@ impl SampleLines {
 pub struct CompletePart {
     /// The finished cells whose samples are all present.
     pub lines: Vec<CellLine>,
-    /// The length in bytes of `cells.jsonl` up to the last of them.
+    /// The length in bytes of `cells.jsonl` up to the last finished cell.
     pub cells_bytes: usize,
     /// The length in bytes of `samples.csv` up to its last sample.
     pub samples_bytes: usize,
@@ -127,7 +127,7 @@ pub(crate) fn last_attempts(
                 kept.extend(unnumbered.iter().filter(|sample| sample.cell == cell).cloned());
                 let is_measured = !matches!(line.finished.outcome, Outcome::Failed { .. });
                 if is_measured && kept.len() == before {
-                    // Its samples were lost, so it counts as never measured.
+                    // The cell's samples were lost, so it counts as never measured.
                     continue;
                 }
             }

@@ -22,20 +22,20 @@ impl Civil {
         }
     }
 
-    /// Formats its minute for reports: `2026-11-21 02:43 UTC`.
+    /// Formats the time to the minute for reports: `2026-11-21 02:43 UTC`.
     pub fn minute(&self) -> String {
         let ((year, month, day), (hour, minute, _)) = (self.date, self.time);
         format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
     }
 
-    /// Formats it for file names: `20261121-024500`.
+    /// Formats the time for file names: `20261121-024500`.
     pub fn compact(&self) -> String {
         let ((year, month, day), (hour, minute, second)) = (self.date, self.time);
         format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}")
     }
 }
 
-/// Formats it as in RFC 3339: `2026-11-21T02:45:00Z`.
+/// Formats the time as in RFC 3339: `2026-11-21T02:45:00Z`.
 impl fmt::Display for Civil {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ((year, month, day), (hour, minute, second)) = (self.date, self.time);

@@ -1,4 +1,4 @@
-//! A run with everything measured in it, as one value.
+//! A run with all its measurements, as one value.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,13 @@ use crate::run::Run;
 use crate::sample::Sample;
 use crate::shared::counted_values;
 
-/// A cell with everything found in it.
+/// A cell with all its results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CellResult {
     /// The planned cell.
     #[serde(flatten)]
     pub cell: Cell,
-    /// The end of the cell; `None` if the run was interrupted first.
+    /// The outcome of the cell; `None` if the run was interrupted before the cell ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Outcome>,
     /// The placement of each worker.

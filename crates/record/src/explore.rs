@@ -1,4 +1,5 @@
-//! Current memory placement as read by `numalab explore`: the facts, and what could not be read.
+//! Current memory placement as read by `numalab explore`: the facts, and those that could not be
+//! read.
 
 mod devices;
 mod guests;
@@ -41,7 +42,7 @@ pub enum View {
 }
 
 impl View {
-    /// Returns what could not be read.
+    /// Returns the facts that could not be read.
     pub fn unseen(&self) -> &[Unseen] {
         match self {
             Self::Nodes(view) => &view.unseen,
@@ -62,7 +63,7 @@ pub enum Unseen {
         /// The nodes without it.
         nodes: NodeSet,
     },
-    /// The number of pageblocks that the kernel can move as a whole, since only root can read
+    /// The number of pageblocks that the kernel can move as a whole, because only root can read
     /// `/proc/pagetypeinfo`.
     Pageblocks,
     /// The nodes of single pages.
@@ -85,7 +86,7 @@ pub enum Unseen {
     },
     GuestOfAnotherUser {
         guest: String,
-        /// The process id of its QEMU.
+        /// The process id of the guest's QEMU.
         process: u32,
     },
     /// The ranks among other users' processes, whose environments cannot be read.

@@ -121,7 +121,7 @@ kinds! {
     SelfTest = "numalab/self-test-1", "a self-test";
 }
 
-/// The members of a document that tell its kind.
+/// The members of a document that identify its kind.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Head {
@@ -178,7 +178,7 @@ impl Kind {
         if head.schema == self.schema() {
             return Ok(serde_json::from_str(json)?);
         }
-        // Not by way of a `Value`: each type would be compiled for both.
+        // Not by way of a `Value`, because each type would be compiled for both.
         let [earlier, present] =
             [head.schema.as_str(), self.schema()].map(|schema| format!("\"{schema}\""));
         Ok(serde_json::from_str(&json.replacen(&earlier, &present, 1))?)

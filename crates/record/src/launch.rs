@@ -17,7 +17,8 @@ pub struct Launch {
     pub warmup: u64,
     /// The ranks by number.
     pub ranks: Vec<RankSeat>,
-    /// The ranks of each cell of one size, in the order of the plan: the same for every size.
+    /// The ranks of each cell of one size, in the order of the plan, which is the same for every
+    /// size.
     pub teams: Vec<Vec<usize>>,
 }
 

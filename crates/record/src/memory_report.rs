@@ -19,14 +19,14 @@ pub struct MemoryReport {
     /// The version of the emulator.
     #[serde(default)]
     pub plugin: String,
-    /// The QEMU that ran it.
+    /// The QEMU that ran the guest.
     pub qemu: EmulatorQemu,
     /// The emulator's mode: accesses are only counted, or cost virtual time or sleep.
     pub mode: String,
     /// The start of counting: `on` (from the beginning) or `marker` (at the guest's first marker).
     #[serde(default)]
     pub start: String,
-    /// The sampling interval: one access in this many was observed, and counts are scaled.
+    /// The inverse of the share of accesses that was observed; counts are scaled.
     #[serde(default = "every_one")]
     pub sample: u64,
     /// The instructions that overlap with a miss, its own included, where no core is modelled.
@@ -68,10 +68,10 @@ pub struct EmulatorQemu {
     /// Its version, if known.
     #[serde(default)]
     pub version: Option<String>,
-    /// The version of its plugin interface.
+    /// The version of QEMU's plugin interface.
     #[serde(default)]
     pub api: i32,
-    /// The architecture that it emulates.
+    /// The architecture that QEMU emulates.
     #[serde(default)]
     pub target: String,
     pub vcpus: u64,
@@ -149,7 +149,7 @@ pub struct EmulatedCpu {
     /// Address translation, if it is modelled.
     #[serde(flatten)]
     pub translation: Option<EmulatedTranslation>,
-    /// The share of the accesses to nodes' memory that are to its own node's; `None` without any.
+    /// The share of accesses to nodes' memory that went to the cpu's own node; `None` without any.
     #[serde(default)]
     pub local_share: Option<f64>,
     /// Accesses to each node's memory.

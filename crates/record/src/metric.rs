@@ -62,22 +62,22 @@ pub enum Metric {
     Latency,
     /// Bytes moved per second by all workers together, in GB/s.
     Bandwidth,
-    /// One rank's part of that bandwidth, in GB/s: one value per rank in each window, in the order
-    /// of the cell's workers.
+    /// One rank's share of the total bandwidth, in GB/s: one value per rank in each window, in the
+    /// order of the cell's workers.
     RankBandwidth,
     /// The time for a cache line to go to the other cpu and back, in nanoseconds.
     RoundTrip,
     /// The difference in round trip between the slowest and the fastest of several lines, in
     /// nanoseconds: lines differ by the location of their home in the processor.
     LineSpread,
-    /// L1 load-to-use as a multiple of one dependent add.
+    /// L1 load-to-use latency, as a multiple of one dependent add.
     LoadToUse,
     /// Dependent adds per nanosecond: the core clock.
     CoreClock,
     /// The time of an atomic addition to a line in the nearest cache, in nanoseconds.
     AtomicAdd,
-    /// The time of a load from another page, in nanoseconds: each load needs a page walk, and none
-    /// waits for another.
+    /// The time of a load from a different page each time, in nanoseconds: each load needs a page
+    /// walk, and none waits for another.
     PageRead,
     /// The time of the first load of a page of private memory, in nanoseconds: a page fault.
     FirstLoad,
@@ -98,8 +98,8 @@ pub enum Metric {
     Yield,
     /// The time to map memory, or to unmap memory that was not used, in nanoseconds.
     PageMap,
-    /// The time of 4 KiB of a file in memory that is read 64 KiB at a time, without that of the calls, in
-    /// nanoseconds.
+    /// The time to read 4 KiB of a file in the page cache, 64 KiB per call, without the cost of the
+    /// calls, in nanoseconds.
     FileRead,
     /// The time from the call that wakes a thread until it runs on another cpu, which was idle, in
     /// nanoseconds.
@@ -213,8 +213,8 @@ impl Metric {
         )
     }
 
-    /// Returns true if runs are compared by it. A spread only qualifies another value, a rank's
-    /// share is included in the sum, and times of the kernel are too few.
+    /// Returns true if runs are compared by this metric. A spread only qualifies another value, a
+    /// rank's share is included in the sum, and there are too few times of the kernel.
     pub fn is_compared(self) -> bool {
         !matches!(self, Self::LineSpread | Self::RankBandwidth) && !self.is_of_kernel()
     }

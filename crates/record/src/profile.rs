@@ -34,13 +34,13 @@ pub struct Profile {
     pub cannot_see: Vec<CannotSee>,
     /// Preferred sources, each with the reason why it could not be used.
     pub passed_over: Vec<PassedOver>,
-    /// The nodes of the machine that it ran on, or of the emulated machine.
+    /// The nodes of the machine that the program ran on, or of the emulated machine.
     pub nodes: Vec<ProfiledNode>,
     /// The latency of an access in ns, one row per node with cpus; known for an emulated machine
     /// only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latency_ns: Vec<Vec<f64>>,
-    /// The name of the program; of several processes, of the one that used memory most.
+    /// The name of the program; of several processes, the one that used memory most.
     pub name: String,
     /// The program's threads, regions and accesses.
     pub program: ProgramMemory,
@@ -101,7 +101,8 @@ pub enum Ended {
 pub struct FaultsSeen {
     /// The number of faults seen.
     pub seen: u64,
-    /// The faults on pages that were already present: those of NUMA balancing, if it is on.
+    /// The number of faults on pages that were already present: those of NUMA balancing, if it is
+    /// on.
     pub again: u64,
     /// The records that the kernel dropped because they came faster than they could be read.
     pub lost: u64,

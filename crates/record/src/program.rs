@@ -16,7 +16,7 @@ pub struct ProgramMemory {
     /// The path of the program that it executed, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
-    /// The program that it went on to execute (execve(2)).
+    /// The program that the process went on to execute (execve(2)).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub became: Option<String>,
     /// The time from start to end, in ns. On an emulated machine threads wait when they are
@@ -30,10 +30,10 @@ pub struct ProgramMemory {
     pub contended_lines: Vec<ContendedLine>,
     /// Accesses to pages for which the machine had no memory left, or whose node is unknown.
     pub unplaced: u64,
-    /// Its page faults, if the time that they take is known.
+    /// The program's page faults, if their time is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page_faults: Option<KernelTime>,
-    /// Its system calls, if the time that they take is known.
+    /// The program's system calls, if their time is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_calls: Option<KernelTime>,
     /// The program's use of memory over time, in order; empty if that was not recorded.
@@ -46,8 +46,8 @@ pub struct ProgramMemory {
 pub struct KernelTime {
     /// The number of page faults, or of calls.
     pub count: u64,
-    /// The time that threads took for them, in ns; a part of their busy time. Freed pages count as page
-    /// faults.
+    /// The time that threads took for these events, in ns; a part of their busy time. Freed pages
+    /// count as page faults.
     pub time_ns: u64,
 }
 
@@ -105,7 +105,8 @@ pub struct Region {
     pub made_at: Vec<CodePlace>,
     /// The threads that touched its pages first.
     pub first_touches: Vec<FirstTouches>,
-    /// The smallest number of pages that took 90 % of the accesses, among those present at the end.
+    /// The smallest number of pages that accounts for 90 % of the accesses, among those present at
+    /// the end.
     pub hot_pages: u64,
     /// The region's pages, in groups of similar pages.
     pub pages: Vec<PagesAlike>,
@@ -114,7 +115,7 @@ pub struct Region {
     /// The region's pages by node when last inspected, with or without observed accesses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resident: Vec<NodePages>,
-    /// Equal parts of it from start to end, which show where it is hot.
+    /// Equal parts of the region from start to end, which show its hot parts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<RegionPart>,
     /// The code that accesses it, most accesses first, as far as known.
@@ -342,7 +343,7 @@ fn is_none(count: &u64) -> bool {
 }
 
 impl RegionAccesses {
-    /// Returns the number of all accesses.
+    /// Returns the total number of accesses.
     pub fn all(&self) -> u64 {
         let [loads, stores] = [self.loads, self.stores].map(Option::unwrap_or_default);
         loads.saturating_add(stores).saturating_add(self.either)

@@ -26,8 +26,8 @@ impl Environment {
         self.facts.get(name).map(String::as_str)
     }
 
-    /// Returns the part of a fact that stays the same while nothing is changed; `None` if all of it
-    /// is transient.
+    /// Returns the part of a fact that stays the same while nothing is changed; `None` if the whole
+    /// fact is transient.
     pub fn lasting(name: &str, value: &str) -> Option<String> {
         if PASSING.contains(&name) {
             return None;
@@ -94,7 +94,7 @@ pub struct Run {
     /// The options of `numalab measure`; absent in other runs and in those of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub survey: Option<SurveyChoice>,
-    /// The launch that took it; absent in a run without ranks.
+    /// The launch that took the run; absent in a run without ranks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch: Option<Launch>,
     /// The planned cells, in order.

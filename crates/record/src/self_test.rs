@@ -33,7 +33,8 @@ pub struct Checked {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Check {
-    /// A thread runs on the cpu that it is pinned to, and that cpu is on its node.
+    /// A thread runs on the cpu that it is pinned to, and that cpu is on the node that the topology
+    /// names.
     Pins,
     /// Memory bound to a node is on that node.
     Bound,
@@ -73,7 +74,7 @@ pub enum CheckOutcome {
 pub enum CheckFound {
     /// Threads, by the cpu that they were pinned to.
     Pins {
-        /// The cpus on which their pinned threads ran, and on the node that the topology names.
+        /// The cpus whose threads ran on them, and on the node that the topology names.
         right: CpuSet,
         /// The cpus whose threads ran on a node that the topology does not name.
         wrong: CpuSet,
@@ -83,7 +84,7 @@ pub enum CheckFound {
         /// The pages of each node.
         nodes: Vec<NodePages>,
     },
-    /// Memory of one node that was claimed to be on another.
+    /// A false claim that memory of one node is on another.
     Claim {
         /// The actual node.
         node: NodeId,
@@ -96,9 +97,9 @@ pub enum CheckFound {
     },
     /// A thread that moved away from its memory.
     Balancing {
-        /// The node that it left.
+        /// The node that the thread left.
         from: NodeId,
-        /// The node that it went to.
+        /// The node that the thread moved to.
         to: NodeId,
         /// Pages that followed with balancing off, in percent.
         off_percent: f64,
@@ -156,9 +157,9 @@ pub struct NodeLatency {
 /// A guest node, with its intended and actual location.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct GuestNode {
-    /// The host node it is bound to.
+    /// The host node that the guest node is bound to.
     pub host: NodeId,
-    /// The cpu on which its vCPU runs.
+    /// The cpu on which the node's vCPU runs.
     pub runs_on: Option<CpuId>,
     /// Bytes of its memory on that host node.
     pub there_bytes: u64,

@@ -13,10 +13,10 @@ use crate::pages::Pages;
 pub enum Effort {
     /// About 10 s: a health check.
     Quick,
-    /// Takes about a minute.
+    /// About a minute.
     #[default]
     Normal,
-    /// Takes as long as a complete measurement needs.
+    /// As long as a complete measurement needs.
     Thorough,
 }
 

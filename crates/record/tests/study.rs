@@ -94,7 +94,7 @@ fn journal() -> Vec<JournalEntry> {
             entries.push(sample(block, visit, 0, 1.5));
         }
     }
-    // In block 1, the other treatment was disturbed at first; in block 3 it is missing.
+    // In block 1 the other treatment was disturbed at first; in block 3 it is missing.
     entries.push(sample(3, (0, Arm::Main), 0, 1.5));
     entries[5] = sample(1, (1, Arm::Main), 0, 150.0);
     entries.insert(6, sample(1, (1, Arm::Main), 1, 1.25));

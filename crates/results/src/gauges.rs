@@ -12,7 +12,7 @@ use crate::{
 
 /// The gauges of one kind of result.
 struct GaugesOf {
-    /// The commands that have them.
+    /// The commands that write them.
     commands: &'static str,
     /// Remarks on labels and values, each a sentence.
     about: String,
@@ -99,7 +99,7 @@ fn of_programs() -> Vec<GaugesOf> {
         of("`numalab advise`", "", vec![advice::page::columns()]),
         of(
             "`numalab profile`",
-            "What the source cannot see has no gauge.",
+            "Values that the source cannot observe have no gauge.",
             vec![profile::page::columns()],
         ),
         of("`numalab emulate`", "", vec![program::page::columns()]),

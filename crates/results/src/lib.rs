@@ -160,13 +160,13 @@ fn view(json: &str) -> Result<View, KindError> {
     })
 }
 
-/// The origin of a document, if it does not record it otherwise.
+/// The origin of a document that does not record it elsewhere.
 #[derive(Deserialize)]
 struct TakenPart {
     taken: Option<Taken>,
 }
 
-/// The members of a scaling report from which the others follow.
+/// The members of a scaling report from which the others are computed.
 #[derive(Deserialize)]
 struct ScalingPart {
     scaling: Scaling,
@@ -181,7 +181,7 @@ pub enum DocumentError {
     /// The document is a report of the memory emulator, but of another version or form.
     #[error(transparent)]
     Memory(#[from] MemoryReportError),
-    /// The page needs more than the document.
+    /// The page needs more data than the document has.
     #[error("holds {kind}; its page is made from the results themselves: use `{command}`")]
     NotAlone {
         kind: Kind,

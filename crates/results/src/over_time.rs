@@ -3,7 +3,7 @@
 use numalab_page::{Curves, Series};
 
 const SECOND_NS: f64 = 1e9;
-/// Readings per table row; charts and CSV have all of them.
+/// Number of readings per table row; charts and CSV have all readings.
 pub(super) const LOOKS_A_ROW: usize = 4;
 
 pub(super) fn seconds(at_ns: f64) -> f64 {

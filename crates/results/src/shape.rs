@@ -13,18 +13,18 @@ pub struct Tail {
     pub percentile: f64,
     /// The values of baseline and candidate at the percentile.
     pub values: [f64; 2],
-    /// The candidate's change in percent: that at the percentile if the difference is shown, else
-    /// the larger one of that and the change at the worse end of the interval.
+    /// The candidate's change in percent: at the percentile, if the difference is shown; otherwise
+    /// the larger of that change and the change at the worse end of the interval.
     pub change_percent: f64,
-    /// True if the candidate's tail is the worse one.
+    /// True if the candidate's tail is worse.
     pub is_worse: bool,
     /// True if the difference is shown; otherwise the values are too few to exclude it.
     pub is_shown: bool,
 }
 
 impl Tail {
-    /// Returns the farthest percentile with a difference shown to exceed the margin, or else one at
-    /// which the candidate may deviate so far that it must be mentioned.
+    /// Returns the farthest percentile at which a difference is shown to exceed the margin, or else
+    /// one at which the candidate may deviate far enough to be mentioned.
     pub fn of(extremes: &[Extreme], direction: Direction, margin: Margin) -> Option<Self> {
         let margin = margin.as_percent();
         let shown = |extreme: &&Extreme| extreme.is_shown() && extreme.percent().abs() > margin;
@@ -44,7 +44,7 @@ impl Tail {
         })
     }
 
-    /// Reports whether the candidate's tail is shown to be the worse one.
+    /// Reports whether the candidate's tail is shown to be worse.
     pub fn is_shown_worse(&self) -> bool {
         self.is_shown && self.is_worse
     }
@@ -62,8 +62,8 @@ pub struct TwoModes {
 }
 
 impl TwoModes {
-    /// Returns a sample's two modes, if it has two and they differ by more than the margin; `worth`
-    /// is the share of its values that count as independent.
+    /// Returns a sample's two modes, if it has two that differ by more than the margin; `worth` is
+    /// the share of its values that count as independent.
     pub fn of(sample: &Sample, worth: f64, margin: Margin) -> Option<Self> {
         let is_apart = |modes: &Modes| modes.percent_apart() > margin.as_percent();
         let modes = two_modes(sample, worth).filter(is_apart)?;

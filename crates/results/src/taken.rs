@@ -7,7 +7,7 @@ use numalab_record::{Civil, Taken};
 
 use crate::report::Report;
 
-/// The shortest argument that is worth hiding, in characters.
+/// Minimum length of an argument to hide, in characters.
 const LEAST_LETTERS: usize = 4;
 
 /// A result and its origin.
@@ -17,7 +17,7 @@ pub struct TakenReport<'a> {
 }
 
 impl Report for TakenReport<'_> {
-    /// Returns the page with its origin behind what it says about its data.
+    /// Returns the page with its origin after the statements about its data.
     fn page(&self) -> Page {
         let mut page = self.report.page();
         let origin = origin(self.taken);

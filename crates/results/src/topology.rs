@@ -16,7 +16,7 @@ use crate::report::Report;
 
 /// Codes of the findings that name measured figures.
 const MEASURED: [&str; 2] = ["latency-measured", "bandwidth-measured"];
-/// Code of the finding that names a description which gives the costs of accesses.
+/// Code of the finding that names a description with the costs of accesses.
 const DESCRIBED: &str = "access-described";
 
 impl Report for Described {
@@ -83,8 +83,8 @@ fn side_cache_bytes(node: &Node) -> Option<u64> {
     sizes.reduce(u64::saturating_add)
 }
 
-/// Tabulates the costs of accesses under their source: measurements that a run gave the machine, a
-/// description of it, or the firmware's tables.
+/// Tabulates the costs of accesses under their source: measurements from a run, a description of
+/// the machine, or the firmware's tables.
 fn access(machine: &Machine, findings: &[Finding]) -> Option<Part> {
     let has = |codes: &[&str]| findings.iter().any(|of| codes.contains(&of.code.as_str()));
     let (title, source) = match () {

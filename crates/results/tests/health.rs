@@ -157,7 +157,7 @@ fn figures_that_a_run_of_the_baseline_lacks_are_not_healthy() {
     let (scope, family, runs) = (Scope::MemoryNode(1), Family::Bandwidth, 4);
     assert_eq!(health.severity, Severity::Disturbed);
     assert_eq!(health.findings[0].symptom, Symptom::NotInBaseline { scope, family, runs });
-    let words = "node 1: bandwidth not compared, 4 of 5 runs of the baseline have it";
+    let words = "node 1: bandwidth not compared, as only 4 of 5 runs of the baseline measured it";
     assert_eq!(reason(&health), words);
 }
 

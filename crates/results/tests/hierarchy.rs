@@ -1,6 +1,5 @@
-//! Names and latencies of cache levels, by simulation of machines that share their last cache.
-//!
-//! Each size has windows; in each of them the last cache has another share left, and memory another
+//! Names and latencies of cache levels, by simulation of machines that share their last cache. Each
+//! size has windows; in each window another share of the last cache is left, and memory has another
 //! queue. The shapes are those of the table in docs/statistics.md.
 
 mod measured;
@@ -20,7 +19,7 @@ const WORKER: WorkerPlan = WorkerPlan { cpu: CpuId(0), node: NodeId(0) };
 /// Windows of a size.
 const WINDOWS: u32 = 30;
 
-/// A machine and what its system reports.
+/// A machine and the caches that its system reports.
 struct Shape {
     name: &'static str,
     /// Latency in ns and size of each cache.
@@ -78,7 +77,7 @@ impl Shape {
     fn window(&self, size_bytes: u64, noise: f64, rng: &mut Rng) -> f64 {
         let size = size_bytes as f64;
         let last = self.caches.len() - 1;
-        // Others take more in one window than in the next, and queue for memory.
+        // Others use more of the cache in some windows than in others, and queue for memory.
         let left = (1.0 - self.taken) * (0.35 * self.taken * normal(rng)).exp();
         let queue = (0.15 * self.taken * normal(rng).abs()).exp();
         let hits = |at: usize, bytes: f64| {
@@ -105,7 +104,7 @@ impl Shape {
                 .map(move |step| ((4 * KIB) << octave) + u64::from(step) * ((2 * KIB) << octave))
         });
         let cell = |size_bytes| {
-            // The whole cell is off by a third of the noise: its pages.
+            // The placement of its pages shifts the whole cell by a third of the noise.
             let off = 1.0 + noise / 3.0 * normal(rng);
             let id = CellId(format!("latency/{size_bytes}"));
             let sample = |index| Sample {
@@ -167,14 +166,14 @@ impl Shape {
 #[derive(Debug, Default)]
 struct Counts {
     curves: f64,
-    /// Curves on which the cache of each level has its name and no other level has it.
+    /// Number of curves on which the cache of each level has its name and no other level has it.
     named: [f64; 3],
-    /// Plateaus of caches, and those within 10 % of the latency.
+    /// Number of plateaus of caches, and of those within 10 % of the true latency.
     plateaus: f64,
     near: f64,
     /// Levels that do not exist.
     false_levels: f64,
-    /// Statements on latencies, and those that are wrong by 30 %.
+    /// Number of statements about latencies, and of those that are wrong by 30 %.
     statements: f64,
     wrong: f64,
 }
@@ -186,7 +185,7 @@ impl Counts {
             let name = LevelName::Cache(number);
             let Some(level) = levels.iter().find(|level| level.name == name) else { continue };
             let ratio = level.latency_ns / ns;
-            // A level that is another one is below 70 % or above twice the latency.
+            // A level below 70 % or above twice the true latency is another level.
             let is_named = if level.at_most { ratio > 0.9 } else { (0.7..2.0).contains(&ratio) };
             self.named[at] += f64::from(u8::from(is_named));
             self.statements += 1.0;
@@ -236,7 +235,7 @@ fn levels_have_the_right_names_and_latencies_whatever_is_left_of_the_last_cache(
                 shape.name
             );
             let case = format!("{}, {noise}: {counts:?}", shape.name);
-            // A last cache of which hardly anything is left is reported missing.
+            // A last cache that others occupy almost completely is reported missing.
             let least = if shape.is_hidden() { [99.0, 99.0, 0.0] } else { [99.0; 3] };
             assert!([l1, l2, l3].iter().zip(least).all(|(named, least)| *named >= least), "{case}");
             assert!(near >= 95.0 && false_levels <= 2.0 && wrong <= 2.0, "{case}");

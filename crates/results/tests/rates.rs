@@ -54,7 +54,8 @@ fn keys() -> Vec<FigureKey> {
         .collect()
 }
 
-/// Simulates a fleet with `bad` hosts that have memory slower by `shift` standard deviations.
+/// Simulates a fleet in which `bad` hosts have memory that is slower by `shift` standard
+/// deviations.
 fn fleet(hosts: usize, bad: usize, shift: f64, noise: Noise, rng: &mut Rng) -> Vec<HostRun> {
     let keys = keys();
     let medians = |host: usize, rng: &mut Rng| -> Vec<(usize, f64)> {
@@ -125,7 +126,7 @@ fn a_fleet_of_healthy_hosts_names_one_in_5_percent_whatever_the_noise() {
     }
 }
 
-/// An earlier rule named none from six of a hundred on.
+/// An earlier rule named no host if six or more of a hundred were faulty.
 #[test]
 fn a_fault_of_8_deviations_is_found_on_up_to_a_third_of_the_hosts() {
     for bad in [5, 6, 10, 20, 30] {
@@ -162,7 +163,7 @@ fn persistent(mut hosts: Vec<HostRun>, rng: &mut Rng) -> Vec<HostRun> {
     hosts
 }
 
-/// A second run of a host confirms its character as well as a fault.
+/// A second run of a host confirms its permanent deviation as well as a fault.
 #[test]
 fn healthy_hosts_that_keep_their_character_are_named_in_5_percent_of_fleets_and_8_with_heavy_tails()
 {
@@ -199,8 +200,8 @@ fn slow_down(host: &mut HostRun, factor: f64) {
     }
 }
 
-/// Returns a fleet of kinds with these shares and factors, the first hosts of which are slower by a
-/// factor; `recorded` if a fact names the kind.
+/// Returns a fleet of kinds with these shares and factors, in which the first hosts are slower by a
+/// factor; with `recorded`, a fact names the kind.
 fn kinds(
     hosts: usize,
     kinds: &[(f64, f64)],
@@ -210,7 +211,8 @@ fn kinds(
 ) -> Vec<HostRun> {
     let mut fleet = fleet(hosts, 0, 0.0, Noise::Normal, rng);
     for (at, host) in fleet.iter_mut().enumerate() {
-        // Spread over the fleet, so that the first hosts, which may be bad, are of all kinds.
+        // Spreads kinds over the fleet, so that the first hosts, which may be bad, are of all
+        // kinds.
         let place = (at * 89 % hosts) as f64 / hosts as f64;
         let mut end = 0.0;
         let kind = kinds.iter().position(|(share, _)| {
@@ -275,7 +277,8 @@ fn bad_hosts_are_found_and_kinds_are_not_named() {
     }
 }
 
-/// The cost of such a fleet is that of a fit of each figure, and grows with the hosts.
+/// The cost of such a fleet is dominated by the fit of each figure, which grows with the number of
+/// hosts.
 #[test]
 fn a_fleet_of_ten_thousand_hosts_ends_and_names_the_bad_ones() {
     let hosts = if repeats(1) > 1 { 10_000 } else { 1_000 };
@@ -303,7 +306,7 @@ fn a_fault_without_a_second_run_is_a_suspicion() {
     assert!(analysis.claims.iter().all(|claim| claim.seen_again.is_none()));
 }
 
-/// Two hosts on different sides may also be the tails of heavy noise, so neither is claimed.
+/// Two hosts on opposite sides may also be the tails of heavy noise, so neither is claimed.
 #[test]
 fn where_nothing_can_be_judged_the_farthest_hosts_are_shown() {
     let mut hosts = fleet(60, 0, 0.0, Noise::Normal, &mut Rng::new(7));

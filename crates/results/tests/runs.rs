@@ -18,15 +18,16 @@ struct Noise {
     of_run: f64,
     /// Common to the cells of a kind.
     of_kind: f64,
-    /// The factor by which bandwidth varies more.
+    /// The factor by which bandwidth varies more than latency.
     uneven: f64,
     /// Specific to a cell, with the tails of Student's t with 3 degrees of freedom.
     of_cell: f64,
-    /// Probability that the cell at the end of the L2 is half as slow again.
+    /// Probability that the cell at the end of the L2 is 1.5 times as slow.
     two_states: f64,
 }
 
-/// Six times what windows of 1 % imply, as measured on a virtual machine: 3 % per cell.
+/// Six times the variation that windows of 1 % imply, as measured on a virtual machine: 3 % per
+/// cell.
 const NOISY: Noise =
     Noise { of_run: 0.008, of_kind: 0.010, uneven: 1.0, of_cell: 0.026, two_states: 0.3 };
 /// All cells of a run vary together, by the same amount.
@@ -89,8 +90,8 @@ fn run(noise: Noise, factor: f64, rng: &mut Rng) -> NamedRun {
     run_in(0.0, noise, factor, rng)
 }
 
-/// The standard deviation of what runs begun within half an hour share, as measured on a virtual
-/// machine with neighbours.
+/// The standard deviation of the state shared by runs begun within half an hour, as measured on a
+/// virtual machine with neighbours.
 const SHARED: f64 = 0.038;
 
 /// Returns sets of runs taken back to back, an hour apart from each other.
@@ -108,7 +109,7 @@ fn sets(sizes: &[usize], first_hour: usize, factor: f64, rng: &mut Rng) -> Vec<N
     runs
 }
 
-/// Returns a run in a state of the machine that makes everything slower by this logarithm.
+/// Returns a run in a state of the machine that slows everything down by this logarithm.
 fn run_in(state: f64, noise: Noise, factor: f64, rng: &mut Rng) -> NamedRun {
     let of_run = state + noise.of_run * normal(rng);
     let of_kinds = [noise.of_kind * normal(rng), noise.uneven * noise.of_kind * normal(rng)];

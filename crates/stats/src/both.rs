@@ -3,7 +3,7 @@
 use std::panic::resume_unwind;
 use std::thread;
 
-/// From this number of values on, a thread costs less than it saves.
+/// Number of values from which on a thread costs less than it saves.
 const LARGE: usize = 1 << 16;
 
 /// Computes both, one on a second thread if the number of values that they read is large.

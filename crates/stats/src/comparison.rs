@@ -8,7 +8,7 @@ use crate::{
     attainable, holm, percent_change, planning,
 };
 
-/// The least number of values of each kind at which constant values are taken to be constant by
+/// The minimum number of values of each kind at which constant values are taken to be constant by
 /// nature.
 const FEWEST_WITHOUT_VARIANCE: usize = 3;
 

@@ -31,7 +31,7 @@ pub enum Error {
         /// Values in the second sample.
         right: usize,
     },
-    /// There are too few values to reach the requested confidence, whatever they are.
+    /// There are too few values to reach the requested confidence.
     #[error(
         "{got} values cannot give an interval at {:.4} % confidence: about {needed} are needed",
         100.0 * confidence

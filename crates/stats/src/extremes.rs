@@ -16,7 +16,7 @@ const PERCENTILES: [f64; 2] = [99.0, 99.9];
 /// stalls of one sample alone may be half of the values beyond it, and ordinary ones of the other the
 /// other half.
 const WIDTHS: [f64; 3] = [0.5, 1.0, 2.0];
-/// The least number of values beyond a percentile; with fewer it is practically the largest value.
+/// The minimum number of values beyond a percentile; with fewer it is practically the largest value.
 const FEWEST_BEYOND: f64 = 3.0;
 
 /// Two samples at one percentile of their worse tail, which is the upper one if lower is better.

@@ -8,11 +8,11 @@
 
 use crate::{Sample, median};
 
-/// The least share of the values in a group that is a kind.
+/// The minimum share of the values in a group that is a kind.
 const LEAST_SHARE: f64 = 1.0 / 6.0;
 /// The largest number of groups, those of a few far values included.
 const MOST_GROUPS: usize = 6;
-/// The least number of values for each group that is tried: fewer form groups by chance.
+/// The minimum number of values for each group that is tried: fewer form groups by chance.
 const VALUES_OF_GROUP: usize = 8;
 /// The distance from which medians of neighbouring groups are apart, in standard deviations within
 /// groups. The halves of one normal group are 2.3 apart, those of an even one 2.8; of 2,000 simulated

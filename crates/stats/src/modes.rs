@@ -10,9 +10,9 @@ use crate::{Sample, whole};
 
 /// Fewer values than these have no modes that a histogram could show.
 const FEWEST: usize = 30;
-/// The least share of the values on either side of the valley; smaller groups are a tail.
+/// The minimum share of the values on either side of the valley; smaller groups are a tail.
 const LEAST_SHARE: f64 = 0.05;
-/// The least and greatest number of bins from the 5th to the 95th percentile.
+/// The minimum and maximum number of bins from the 5th to the 95th percentile.
 const BINS: [usize; 2] = [5, 20];
 /// The number of values for each of those bins, between the two.
 const VALUES_PER_BIN: usize = 20;

@@ -25,7 +25,7 @@ use crate::{
 
 /// The number of consecutive parts of a sample.
 const PARTS: usize = 4;
-/// The least number of values on each side for a claim.
+/// The minimum number of values on each side for a claim.
 const FEWEST_IN_ORDER: usize = 10;
 /// Values count as at most this number of quartile distances from the median, so that a stall does
 /// not hide a difference between parts.
@@ -34,14 +34,14 @@ const TAIL_QUARTILES: f64 = 4.0;
 /// The level at which drift must be shown, for both samples together, before a comparison is
 /// withheld.
 const DRIFT_LEVEL: f64 = 0.01;
-/// The least number of values for which a trend can be distinguished from chance.
+/// The minimum number of values for which a trend can be distinguished from chance.
 const FEWEST_FOR_TREND: usize = 7;
 /// The number of standard errors above zero from which a correlation of neighbours is allowed for;
 /// one independent pair of samples in five exceeds it.
 const LEAST_SCORE: f64 = 0.84;
 /// The largest correlation: a higher one cannot be distinguished from a trend.
 const MOST_CORRELATION: f64 = 0.95;
-/// The least number of independent values for an interval: fewer leave no degree of freedom.
+/// The minimum number of independent values for an interval: fewer leave no degree of freedom.
 const FEWEST_FOR_INTERVAL: f64 = 2.0 + TAU_FREEDOM;
 /// The divisor of the degrees of freedom that accounts for estimating `tau` (by simulation).
 const TAU_FREEDOM: f64 = 2.0;

@@ -26,8 +26,8 @@ pub(crate) fn further_blocks(evidence: &Evidence, confidence: Confidence) -> Opt
     let difference = blocks(evidence.values, error, effect, 1.0 - evidence.level / 2.0);
     let equivalence = blocks(evidence.values, error, evidence.bound - effect, 1.0 - alpha);
     let needed = match difference.min(equivalence) {
-        // The tests do not show what the interval does, as with two modes: the interval of the shift
-        // describes the width of one, the tests count ranks.
+        // The interval would already suffice, but the tests do not: with two modes, the interval of
+        // the shift is as narrow as one mode, whereas the tests count ranks over both.
         needed if needed <= evidence.values as f64 => by_tests(evidence, alpha),
         needed => needed,
     };

@@ -27,12 +27,12 @@ const SHORTEST_OCTAVES: f64 = 0.75;
 
 /// An octave, with room for sizes rounded to pages.
 const OCTAVE: f64 = 1.05;
-/// The least rise over the octave before a shelf, as a share.
+/// The minimum rise over the octave before a shelf, as a share.
 const SHELF_REACHED_BY: f64 = 0.5;
 /// The shortest shelf, in octaves: at four points an octave, a shorter one is an accident of page
 /// placement.
 const SHORTEST_SHELF_OCTAVES: f64 = 0.55;
-/// The least rise over the octave after a shelf, as a share.
+/// The minimum rise over the octave after a shelf, as a share.
 const SHELF_LEFT_BY: f64 = 1.0;
 
 /// The rise over an octave, as a share, from which on it shows no level. The slope from one level

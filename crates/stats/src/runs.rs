@@ -13,11 +13,11 @@ use statrs::function::gamma::digamma;
 use crate::distribution::{student_quantile, student_tail};
 use crate::{Confidence, Interval};
 
-/// The least number of variances that shows how variances differ.
+/// The minimum number of variances that shows how variances differ.
 const LEAST_VARIANCES: usize = 2;
 /// Rounds of the search for the least effect that is shown.
 const LEAST_ROUNDS: usize = 40;
-/// The least variance, as a share of the median variance: a coarse clock gives smaller ones.
+/// The minimum variance, as a share of the median variance: a coarse clock gives smaller ones.
 const LEAST_SHARE: f64 = 1e-5;
 
 /// The difference between two groups of runs in one figure, on the scale of its values

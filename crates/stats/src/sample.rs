@@ -88,7 +88,7 @@ impl Sample {
 
 fn map_sorted(sorted: &[f64], function: impl Fn(f64) -> f64) -> Vec<f64> {
     let mut mapped: Vec<f64> = sorted.iter().map(|value| function(*value)).collect();
-    // A rounding may exchange neighbours; sorting what is sorted takes one pass.
+    // Rounding may exchange neighbours; sorting sorted values takes one pass.
     mapped.sort_unstable_by(f64::total_cmp);
     mapped
 }

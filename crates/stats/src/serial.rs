@@ -24,7 +24,7 @@ use crate::{
     Confidence, Error, Estimate, Interval, Sample, median::fewest_values, quantile, whole,
 };
 
-/// The least number of values with enough stretches for [`batch_sign_time`].
+/// The minimum number of values with enough stretches for [`batch_sign_time`].
 const FEWEST_FOR_BATCHES: usize = 40;
 /// Values come in bursts if long stretches vary this number of times more than neighbours imply. By
 /// simulation 1 % of samples without bursts exceed it, even at a correlation of 0.9.

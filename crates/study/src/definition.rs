@@ -16,15 +16,15 @@ use serde_json::{Map, Value};
 pub struct Study {
     /// Name of the study: letters, digits and dashes.
     pub name: String,
-    /// The question that it answers, as a sentence.
+    /// The question that the study answers, as a sentence.
     pub question: String,
     /// Background that a reader needs to judge the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// The backend that takes its samples.
+    /// The backend that takes the study's samples.
     #[serde(default)]
     pub backend: BackendSpec,
-    /// The amount of work, and the rule that ends it.
+    /// The amount of work, and the rules that end it.
     #[serde(default)]
     pub rules: Rules,
     /// The factors; every combination of their levels is a treatment.
@@ -34,7 +34,7 @@ pub struct Study {
     /// replaced by the setting of that name.
     #[serde(rename = "workload")]
     pub workloads: Vec<WorkloadSpec>,
-    /// Published figures that it repeats, on another machine.
+    /// Published figures that the study repeats, on another machine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Published>,
 }
@@ -103,7 +103,7 @@ impl Level {
         }
     }
 
-    /// Returns its number, for a factor of kind [`FactorKind::Scale`].
+    /// Returns the level's number, for a factor of kind [`FactorKind::Scale`].
     pub fn number(&self) -> Option<f64> {
         match self {
             Self::Value(Setting::Integer(number)) => Some(*number as f64),
@@ -113,7 +113,7 @@ impl Level {
         }
     }
 
-    /// Returns the values of its settings.
+    /// Returns the values of the level's settings.
     pub fn settings(&self, factor: &str) -> BTreeMap<String, Setting> {
         match self {
             Self::Value(value) => BTreeMap::from([(factor.to_owned(), value.clone())]),

@@ -1,4 +1,4 @@
-//! The plan of a study, as far as it is known without fetching or booting anything.
+//! The plan of a study, as far as known without fetching or booting anything.
 
 use numalab_record::study::{PlannedLevel, PlannedStudy, PlannedWorkload, StudyTime};
 use numalab_workload::Workload;

@@ -19,7 +19,7 @@ pub struct Device {
     /// Vendor and product ids on PCI, such as `15b3:101b`.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub id: Option<String>,
-    /// The kernel driver bound to it.
+    /// The kernel driver bound to the device.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub driver: Option<String>,
     /// The nearest node, if the firmware gives it.

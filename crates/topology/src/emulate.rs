@@ -64,7 +64,7 @@ pub enum EmulationError {
     Memory {
         /// Bytes needed; `u64::MAX` if the sum is beyond 64 bits.
         asked_bytes: u64,
-        /// Bytes of the machine.
+        /// Bytes of memory that the machine has.
         present_bytes: u64,
     },
     /// The nodes need more cpus than there are.

@@ -212,7 +212,7 @@ impl Machine {
         Some(first.id)
     }
 
-    /// Returns true if it has memory of CXL devices.
+    /// Returns true if the machine has memory of CXL devices.
     #[must_use]
     pub fn has_cxl(&self) -> bool {
         self.nodes.iter().any(|node| node.cxl)

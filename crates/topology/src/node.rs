@@ -38,7 +38,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// Returns true if it has memory, or if its source does not give its memory.
+    /// Returns true if the node has memory, or if its source does not give its memory.
     #[must_use]
     pub fn may_have_memory(&self) -> bool {
         self.memory_bytes > 0 || self.memory_unknown

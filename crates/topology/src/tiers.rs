@@ -44,7 +44,7 @@ pub struct EmulatedTier {
     pub latency_ps: u64,
     /// Bandwidth limit in 10^6 bytes per second; `None` for no limit.
     pub bandwidth_mb_per_s: Option<u64>,
-    /// Size in bytes of a memory-side cache in front of it.
+    /// Size in bytes of a memory-side cache in front of the tier.
     pub side_cache_bytes: Option<u64>,
 }
 

@@ -34,7 +34,7 @@ const PROGRAMS: [&[ToolEntry]; 6] = [
 pub struct ToolEntry {
     /// Name in studies, such as `perf-sched-pipe`.
     pub name: &'static str,
-    /// A short description of what it measures.
+    /// A short description of the tool's measurement.
     pub summary: &'static str,
     /// The command line before the arguments.
     pub command: &'static [&'static str],

@@ -1,4 +1,4 @@
-//! Units that programs choose by the size of what they print: `us` or `ms`, `MB/s` or `GB/s`.
+//! Units that programs choose by the size of the figure: `us` or `ms`, `MB/s` or `GB/s`.
 
 /// The quantity that a unit measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ enum QuantityKind {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Scale {
     kind: QuantityKind,
-    /// Its size in the smallest unit of the kind.
+    /// The unit's size in the smallest unit of its kind.
     size: f64,
 }
 

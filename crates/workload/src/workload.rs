@@ -110,7 +110,7 @@ impl Workload {
         words.iter().enumerate().map(fill).collect()
     }
 
-    /// Returns true if it needs a scratch directory.
+    /// Returns true if the workload needs a scratch directory.
     pub fn needs_scratch(&self) -> bool {
         let service = self.service.iter().flat_map(|service| &service.command);
         self.command.iter().chain(service).any(|word| word.contains(SCRATCH))

@@ -32,7 +32,7 @@ pub struct XenMachine {
     pub machine: Machine,
     /// The hypervisor's arguments, such as `numa=on` and `dom0_mem=1G`.
     pub arguments: Vec<String>,
-    /// True if it can run PVH domains.
+    /// True if the machine can run PVH domains.
     pub pvh: bool,
     /// The costs of its memory, if that is emulated.
     pub memory_emulator: Option<MemoryEmulator>,

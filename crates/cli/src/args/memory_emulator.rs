@@ -74,7 +74,7 @@ impl MemoryCostArgs {
         self.given() != GivenCosts::default()
     }
 
-    /// Returns the costs that they give.
+    /// Returns the costs that the options give.
     pub fn given(&self) -> GivenCosts {
         GivenCosts {
             latency: self.emulate_latency,

@@ -9,7 +9,7 @@ use numalab_places::machine::MachineRequest;
 
 use super::{Format, value};
 
-/// A machine that is emulated.
+/// An emulated machine.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct EmulatedArgs {
     /// A machine with known memory: a machine file, or a name from `numalab machine list`. Guests
@@ -100,7 +100,7 @@ pub(crate) struct TopologyArgs {
 pub(crate) enum TopologyFormat {
     /// A format of every result.
     Result(Format),
-    /// One that describes the machine to another tool.
+    /// A format that describes the machine to another tool.
     Tool(ToolFormat),
 }
 

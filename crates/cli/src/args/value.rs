@@ -11,7 +11,7 @@ use numalab_record::StreamKernel;
 use numalab_stats::Direction;
 use numalab_topology::{Allowed, Chosen, CpuId, CpuSet, Id, IdSet, NodeSet};
 
-/// Smallest buffer: a smaller one has no order to visit it in.
+/// Smallest buffer: a smaller one has no order in which to visit it.
 const LEAST_BYTES: u64 = 1 << 10;
 /// Maximum number of blocks of a study.
 const MOST_BLOCKS: usize = 100_000;
@@ -75,7 +75,7 @@ pub(crate) fn host_nodes(text: &str) -> Result<NodeSet, String> {
     chosen(text, "nodes", |allowed| allowed.memory_nodes)
 }
 
-/// Selects from those that this process may use; a number in `text` may also name others.
+/// Selects from the items that this process may use; a number in `text` may also name others.
 fn chosen<I: Id>(
     text: &str,
     what: &str,

@@ -98,7 +98,7 @@ pub(crate) struct AdviseArgs {
     /// {GB/s} or {IOPS}; else lower]
     #[arg(long, value_parser = value::direction(), requires = "number")]
     pub better: Option<Direction>,
-    /// With --try-on guest: what else the program needs there, by name or path
+    /// With --try-on guest: other programs and files needed there, by name or path
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub with: Vec<String>,
     /// Keep the trials in a new directory under DIR, for `numalab report`

@@ -103,7 +103,7 @@ pub(crate) fn run(args: &BindArgs) -> Result<ExitCode, Failure> {
             return Ok(ExitCode::SUCCESS);
         }
         Role::Starter(size) => {
-            // What no rank can use is reported once, not by each of them.
+            // A cpu that no rank can use is reported once, not by each rank.
             let mut ranks = (0..size).map(|rank| Task::of_own(rank, size));
             ranks.try_for_each(|task| cpu_of(args, Some(&task)).map(drop))?;
             return own::start_ranks(size).map(ExitCode::from);
@@ -210,7 +210,7 @@ fn note_idle_cpus(task: Option<&Task>, machine: &Machine) {
     }
 }
 
-/// Describes a rank as its launcher does, for a dry run, or a part of a job that is not a rank.
+/// Describes a rank in its launcher's terms, for a dry run, or a part of a job that is not a rank.
 fn who(args: &BindArgs, task: Option<&Task>) -> String {
     let look = |name: &str| std::env::var(name).ok();
     let of_job = |job: String| {

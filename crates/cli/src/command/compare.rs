@@ -22,7 +22,7 @@ pub(crate) use runs::{compare, named_runs};
 /// Largest change that counts as none, in percent.
 const MARGIN: f64 = 2.0;
 
-/// A comparison, and what it shows.
+/// A comparison, and the judgement of it.
 pub(crate) type Compared = (Box<dyn Report>, Judgement);
 
 /// Compares the given results, and prints what changed.
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     FailIf::check(args.fail_if, &judgement)
 }
 
-/// Notes that both names are those of one file or directory.
+/// Notes that both names refer to the same file or directory.
 fn note_one_place(baseline: &Path, candidate: &Path) {
     let places = [baseline, candidate].map(|path| path.canonicalize().ok());
     if places[0].is_some() && places[0] == places[1] {

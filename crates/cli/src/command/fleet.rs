@@ -110,7 +110,7 @@ pub(crate) struct FleetPlace {
 }
 
 impl FleetPlace {
-    /// Returns the file, and that of an earlier version in its default place.
+    /// Returns the file, and an earlier version's file in the default place.
     fn files(&self) -> (PathBuf, Option<PathBuf>) {
         match &self.store {
             Some(store) => (store.clone(), None),

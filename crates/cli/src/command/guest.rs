@@ -17,7 +17,7 @@ use crate::args::GuestCommand;
 use crate::failure::Failure;
 use crate::output;
 
-/// Runs the subcommand; the exit code is that of the guest's command where there is one.
+/// Runs the subcommand; the exit code is that of the guest's command, if there is one.
 pub(crate) fn run(command: &GuestCommand) -> Result<ExitCode, Failure> {
     let done = match command {
         GuestCommand::Run(args) => return run::run(args),

@@ -55,7 +55,7 @@ pub(crate) struct HealthArgs {
     pub output: Output,
 }
 
-/// Relative precision that is narrow enough to find a tenth's degradation.
+/// Relative precision that suffices to find a degradation of a tenth.
 const PRECISION: f64 = 0.01;
 
 /// Measures the most telling figures, repeats those that look worse, and reports the machine's

@@ -38,7 +38,7 @@ Examples:
   numalab knobs list numa_balancing vm.dirty_ratio /sys/kernel/mm/ksm/run
   numalab knobs list --format json")]
 pub(crate) struct KnobListArgs {
-    /// Only these: names, sysctls (vm.swappiness), or files below /proc/sys and /sys
+    /// Only these knobs: names, sysctls (vm.swappiness), or files below /proc/sys and /sys
     #[arg(value_name = "KNOB")]
     pub knobs: Vec<String>,
     /// Output format
@@ -93,7 +93,7 @@ pub(crate) struct RootArgs {
 }
 
 impl RootArgs {
-    /// Returns the directory if one is given, else this system.
+    /// Returns the directory if one is given, otherwise this system.
     pub fn root(&self) -> Result<Root, Failure> {
         let Some(root) = &self.root else { return Ok(Root::live()) };
         if ["sys", "proc/sys"].iter().any(|part| root.join(part).is_dir()) {

@@ -35,8 +35,8 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<(), Failure> {
     if baseline.is_empty() { Ok(()) } else { judge(args, &baseline, &runs) }
 }
 
-/// Takes the runs one after the other, all at the sizes of the first run of the baseline, or else
-/// of their own first run.
+/// Takes the runs one after the other, all at the sizes of the baseline's first run or, without
+/// one, of their own first run.
 fn measure(args: &MeasureArgs, baseline: &[NamedRun]) -> Result<Vec<NamedRun>, Failure> {
     let target = survey(&args.given.selection)?;
     let effort = effort(args);

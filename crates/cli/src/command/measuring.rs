@@ -1,4 +1,4 @@
-//! Shared by measuring commands: the live machine, the run, the session, the results.
+//! Parts shared by measuring commands: the live machine, the run, the session, the results.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -49,7 +49,7 @@ pub(crate) fn too_few(selection: &Selection) -> Code {
     if selection.cpus.is_some() { Code::BadInput } else { Code::Lacking }
 }
 
-/// Returns the isolated cpus that the process could ask for.
+/// Returns the isolated cpus that the process could request.
 fn left_out(machine: &Machine) -> Option<&CpuSet> {
     let allowed = machine.allowed.as_ref()?;
     Some(&allowed.isolated).filter(|isolated| !isolated.is_empty())
@@ -67,7 +67,7 @@ fn warn_of_quota(machine: &Machine) {
         let (CpuQuota { cpus, file }, usable) = (quota, count(usable, "cpu"));
         note(format_args!(
             "{file} allows the time of only {cpus} of {usable}: the kernel stops threads that use \
-             more, so measure outside this control group, or fewer cpus with --cpus"
+             more, so measure outside this control group, or on fewer cpus with --cpus"
         ));
     }
 }
@@ -119,7 +119,7 @@ pub(crate) fn run_plan(
     Ok((live.document(), live.directory().map(Path::to_owned)))
 }
 
-/// Measures all cells of a command at once and prints the findings, or the plan.
+/// Measures all cells of a command together and prints the findings, or the plan.
 pub(crate) fn run_cells(
     name: &str,
     target: &Target,
@@ -145,7 +145,7 @@ fn interrupted(error: MeasureError, live: &LiveRun) -> Failure {
     Failure::new(Code::Failed, format!("interrupted; what was measured is in {directory}{advice}"))
 }
 
-/// Fails if nothing could be measured; reports what could not be.
+/// Fails if nothing could be measured; reports the cells that could not be measured.
 pub(crate) fn complain(tally: &Tally) -> Result<(), Failure> {
     if let Some((class, reason)) = tally.nothing_measured() {
         return Err(Failure::new(*class, reason));

@@ -58,9 +58,9 @@ pub(crate) struct TieringArgs {
     pub moves_every: Option<Duration>,
     /// Relation of each access to the one before it
     #[arg(long, default_value = "dependent", value_parser = value::one_of([
-        (TierAccess::Dependent, "dependent", "Each waits for the one before: latency is the limit"),
+        (TierAccess::Dependent, "dependent", "Each access waits for the one before it: latency is the limit"),
         (TierAccess::Independent, "independent",
-            "None waits: bandwidth is the limit, if it is too low for the demand"),
+            "Accesses do not wait for each other: bandwidth is the limit, if demand exceeds it"),
     ]))]
     pub access: TierAccess,
     /// Tier where the memory is placed at first
@@ -69,7 +69,7 @@ pub(crate) struct TieringArgs {
         (TierPlace::Tier(1), "tier2", "On the next one"),
         (TierPlace::Tier(2), "tier3", "On the third"),
         (TierPlace::FirstTouch, "first-touch",
-            "Where the kernel puts it on first touch, with the hottest part touched last"),
+            "Wherever the kernel places it on first touch; the hottest part is touched last"),
     ]))]
     pub place: TierPlace,
     /// Time for which the memory is accessed
@@ -78,7 +78,7 @@ pub(crate) struct TieringArgs {
     /// Output format
     #[arg(long, default_value = "text", value_parser = value::format())]
     pub format: Format,
-    /// Show what it would do; measure nothing
+    /// Show what would be done; measure nothing
     #[arg(long)]
     pub dry_run: bool,
 }

@@ -107,7 +107,7 @@ fn source() -> impl TypedValueParser<Value = WantedSource> {
 /// Profiles a command, or a running process.
 pub(crate) fn run(args: &ProfileArgs) -> Result<ExitCode, Failure> {
     let done = profile(args);
-    // The command's exit code is passed on, so our own failures must differ from it.
+    // The command's exit code is passed on, so numalab's own failures must differ from it.
     if args.pid.is_none() { done.map_err(Failure::of_wrapper) } else { done }
 }
 
@@ -149,7 +149,7 @@ fn profile(args: &ProfileArgs) -> Result<ExitCode, Failure> {
     let mut lines = SourceLines::default();
     profile.program.name_code(|place| lines.frames(place));
     remarks(&profile).iter().for_each(note);
-    // The report about a command is apart from its own output.
+    // The report about a command goes to another stream than its output.
     let stream = if args.pid.is_some() { Stream::Output } else { Stream::Error };
     args.report.deliver(&profile, stream.style(), |text| stream.print(text))?;
     Ok(exit_code(profile.ended))

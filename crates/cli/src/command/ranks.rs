@@ -34,8 +34,8 @@ pub(crate) struct Task<'a> {
     pub ranks: &'a RankArgs,
 }
 
-/// Measures with `here`, as ranks with `task`, or starts this command again as ranks; with `--csv`, a
-/// process without a launcher is the only rank.
+/// Measures with `here`, as ranks with `task`, or starts this command again as ranks. With `--csv`,
+/// a process without a launcher is the only rank.
 pub(crate) fn run<'a>(
     args: &RankArgs,
     output: &Output,

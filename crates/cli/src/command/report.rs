@@ -25,7 +25,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
         )));
     }
     if let Some(directory) = result_around(&args.place) {
-        // A document may have the name of a part.
+        // A document may have the same name as a part of a result.
         return report_file(&args.place, args.format.unwrap_or(Format::Text)).map_err(|_| {
             Failure::bad_input(format!(
                 "{}: is a part of the result in {}; expected the directory: `numalab report {}`",

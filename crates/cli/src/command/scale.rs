@@ -69,7 +69,7 @@ pub(crate) struct ScaleArgs {
     /// An option for every rank's latency or bandwidth, such as --rank-option=--serial
     #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
     pub rank_option: Vec<String>,
-    /// Submit the run as a SLURM job with a node to itself
+    /// Submit the run as a SLURM job with exclusive use of a node
     #[arg(long)]
     pub submit: bool,
     /// A line for the batch script, such as --sbatch=--partition=standard

@@ -14,7 +14,7 @@ use super::bar::Bar;
 
 pub(crate) struct SampleProgress {
     bar: Bar,
-    /// Width of intervals with which a study ends early, in percent.
+    /// Width of intervals at which a study ends early, in percent.
     precision_percent: Option<f64>,
 }
 

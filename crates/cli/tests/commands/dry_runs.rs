@@ -60,8 +60,11 @@ fn a_guest_does_not_get_input_from_here_and_says_so() {
     fs::write(directory.path().join("data"), "hello").expect("writable");
     let file = fs::File::open(directory.path().join("data")).expect("a file");
     let [piped, redirected, none] = [Stdio::piped(), file.into(), Stdio::null()].map(said);
-    assert!(piped.contains("standard input is a pipe, which the guest does not get"), "{piped}");
-    assert!(redirected.contains("/data, which the guest does not get"), "{redirected}");
+    assert!(
+        piped.contains("standard input is a pipe, which is not passed to the guest"),
+        "{piped}"
+    );
+    assert!(redirected.contains("/data, which is not passed to the guest"), "{redirected}");
     assert!(!none.contains("standard input"), "{none}");
 }
 

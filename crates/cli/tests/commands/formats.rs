@@ -100,7 +100,7 @@ fn an_earlier_comparison_that_lacks_data_for_its_page_names_the_command() {
     refused(&mut numalab_in(place, &["report", "document.json"]), 2, &[message]);
 }
 
-/// Moves the result that a command has just kept out of `results`.
+/// Moves the result that a command has just kept from `results` to a new directory.
 fn kept(place: &Path) -> TempDir {
     let results = place.join("results");
     let mut made = fs::read_dir(&results).expect("a directory").map(|made| made.expect("readable"));

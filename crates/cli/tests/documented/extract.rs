@@ -13,7 +13,7 @@ pub struct Shown {
     pub line: String,
     /// The lines shown below it as its output; `...` for omitted ones.
     pub output: Vec<String>,
-    /// True if it is within a sentence, where a command's name may stand for the command.
+    /// True if the command is within a sentence, where a command's name may stand for the command.
     pub in_sentence: bool,
 }
 

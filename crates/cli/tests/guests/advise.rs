@@ -184,7 +184,7 @@ fn a_likely_gain_is_tried_with_enough_blocks_to_exclude_chance() {
         full["trials"]["again_percent"].is_array(),
         "what differs where nothing does: {full:#}"
     );
-    // It is better than the unchanged program, but cannot win against binding.
+    // The candidate is better than the unchanged program, but cannot win against binding.
     let (early, _) = advice(lab, &SMALL_CACHES, &["--blocks", "6"], &command);
     let options = early["options"].as_array().expect("options");
     let (spread, bind) = (&options[at(options, "interleave")], at(options, "bind"));

@@ -32,7 +32,7 @@ fn nodes_cpus_memory_and_distances_of_an_aarch64_guest_are_those_asked_for() {
     assert_eq!(found["machine"]["distances"], serde_json::json!([[10, 21], [21, 10]]));
     for (node, mib) in [(0, 512_u64), (1, 256)] {
         let bytes = machine.node(NodeId(node)).expect("a node").memory_bytes;
-        // The kernel itself takes a part of it.
+        // The kernel itself takes part of the memory.
         assert!(bytes <= mib << 20 && bytes > (mib - 48) << 20, "node {node}: {bytes}");
     }
 }

@@ -233,7 +233,7 @@ fn a_thread_far_from_its_memory_is_found_in_a_guest_of_four_nodes() {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("on node 3; ") && words.contains("is on node 0"), "{text}");
     let process = lab.found("process.json");
-    // It may be seen while it still fills its first 64 MiB.
+    // The process may be seen while it still fills its first 64 MiB.
     assert!(process["own_bytes_by_node"]["0"].as_u64() >= Some(32 << 20), "{process}");
     let remedy = process["findings"][0]["remedy"].as_str().expect("a command");
     // The choice depends on where the process's other thread was seen.

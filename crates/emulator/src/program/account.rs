@@ -5,8 +5,8 @@ use numalab_memory_model::outcome::{Outcome, Source};
 
 use super::page_use::PageUse;
 
-/// Recent accesses kept of each kind: twice the number of lines that a core of today has in flight,
-/// one bit of a word for each.
+/// Number of recent accesses kept of each kind: twice the number of lines that current cores have
+/// in flight; one bit of a word for each.
 const RECENT: usize = u32::BITS as usize;
 /// Resolution of an access's share of waiting for bandwidth.
 const PARTS: u64 = 1 << 10;
@@ -24,13 +24,13 @@ pub struct Done {
     pub memory_ps: u64,
     /// The part of `waited_ps` for bandwidth.
     pub queue_ps: u64,
-    /// The part of `memory_ps` that caches would have saved if all threads were on one node.
+    /// The part of `memory_ps` that caches would save if all threads were on one node.
     pub cached_ps: u64,
     /// The part of `waited_ps` for lines from caches of other cpus of the thread's node.
     pub near_ps: u64,
     /// The part of `waited_ps` for lines from caches of other nodes.
     pub far_ps: u64,
-    /// Accesses that hit a shared cache, and would miss if all threads were on one node.
+    /// Number of accesses that hit a shared cache but would miss if all threads were on one node.
     pub uncached: u64,
 }
 
@@ -54,7 +54,7 @@ struct Recent {
     on_one_node: bool,
     /// The accessed page and the thread's node, if the access reached memory.
     page: Option<(&'static PageUse, usize)>,
-    /// The share of its cost that was for bandwidth, in [`PARTS`].
+    /// The share of the access's cost that was for bandwidth, in [`PARTS`].
     queue_parts: u64,
 }
 
@@ -62,7 +62,7 @@ struct Recent {
 #[derive(Debug, Default)]
 struct Latest {
     all: [Recent; RECENT],
-    /// Completion times of these accesses, searched at every wait; 0 for none.
+    /// Completion times of the accesses, searched at every wait; 0 for none.
     done_ps: [u64; RECENT],
     count: usize,
 }
@@ -83,7 +83,7 @@ impl Latest {
     fn done_at(&self, done_ps: u64) -> Option<Recent> {
         let times = self.done_ps.iter().enumerate();
         let found = times.fold(0_u32, |all, (at, ps)| all | u32::from(*ps == done_ps) << at);
-        // The next one will replace the oldest.
+        // The next access will replace the oldest.
         let from = self.count % RECENT;
         let first = found.rotate_right(u32::try_from(from).unwrap_or(0)).trailing_zeros() as usize;
         (found != 0 && done_ps != 0).then(|| self.all[(from + first) % RECENT])
@@ -98,7 +98,8 @@ pub struct Account {
     /// Accesses with lines from memory or another core: many hits may follow before the thread
     /// waits for one of these.
     from_afar: Latest,
-    /// Number of further stretches that the current one stands for, in which waits are not known.
+    /// Number of stretches, besides the current one, that it stands for and in which waits are
+    /// unknown.
     others: u64,
 }
 
@@ -156,8 +157,9 @@ impl Account {
             source: outcome.source,
             on_one_node: outcome.on_one_node,
             page: is_memory.then_some((touch.used, touch.home)),
-            // A share rather than a time: only a part of the access's cost may be waited for.
-            // A prefetched line is on its way before its access, which then costs less than the queue.
+            // A share rather than a time, because only a part of the access's cost may be waited
+            // for: a prefetched line is in flight before its access, which then costs less than the
+            // queue.
             queue_parts: (outcome.queue_ps * PARTS / outcome.cost_ps.max(1)).min(PARTS),
         };
         self.latest.add(recent);
@@ -224,7 +226,7 @@ mod tests {
             ..Outcome::default()
         };
         account.add(miss, &went);
-        // A hit that needed no value, then one with an address that the miss brings.
+        // A hit that needs no value, then one with an address that the miss provides.
         let hit = Outcome { done_ps: 650, own_cache: true, ..Outcome::default() };
         account.add(touch(2, Kind::Load), &hit);
         let needs = Outcome { waited_ps: 100, resumed_ps: 700, done_ps: 701, ..hit };

@@ -71,6 +71,8 @@ impl Program {
             self.reports_before_waiting(seat);
         }
         let Some(world) = self.in_turn(seat) else { return false };
+        // The call may give the turn away, after which the world must not be used: the thread's
+        // work is accounted first.
         let now_ps = self.leaves(world, seat);
         let until_ps = call.and_then(|call| self.until_ps(call, &arguments, now_ps));
         PENDING.set(call.map(|call| Pending { call, arguments, until_ps }));
@@ -88,6 +90,8 @@ impl Program {
             }
             Some(call) if is_fork(call, &arguments) => order.schedule.children.makes(),
             Some(Call::Futex) if Futex::of(second).wakes() => order.goes_to_wake(),
+            // QEMU clears and wakes this address as the kernel would (CLONE_CHILD_CLEARTID), so its
+            // waiters resume at this time.
             Some(Call::Exit) => {
                 let clear_at = world.threads[seat].clear_at;
                 order.wakes(clear_at, usize::MAX, now_ps);
@@ -130,6 +134,7 @@ impl Program {
     pub fn returns_from_call(&'static self, index: c_uint, value: i64) {
         let (Some(seat), pending) = (self.seat(index), PENDING.take()) else { return };
         if pending.is_some_and(|of| of.call == Call::SetAffinity) {
+            // The kernel has read the mask by now, and the program may read it again.
             takes_cpus_back();
         }
         let mut order = self.turns.order();
@@ -140,7 +145,7 @@ impl Program {
         if is_fork {
             self.forked(&mut order, seat, value);
         }
-        // 0 from futex(2) means that the thread was woken: only its waker knows at which time.
+        // 0 from futex(2) means that the thread was woken; only its waker knows at which time.
         if value != 0 || !order.is_early(seat) {
             self.goes_on_after(&mut order, seat, pending, value);
         }
@@ -188,7 +193,7 @@ impl Program {
             }
         }
         if !is_ready {
-            // A thread woken by another one is expected already.
+            // A thread woken by another one has been given its time already.
             self.turns.notify_holder(order);
         }
     }

@@ -61,10 +61,11 @@ fn host_ns(clock: usize) -> Option<i64> {
 
 /// Splits ns into seconds and a rest in units of 1/`per_second`.
 pub fn seconds(ns: i64, per_second: i64) -> [i64; 2] {
+    // Euclidean: the kernel gives a rest of 0 or more before 1970, too.
     [ns.div_euclid(NS_PER_S), ns.rem_euclid(NS_PER_S) / (NS_PER_S / per_second)]
 }
 
-/// Returns seconds and a rest in units of 1/`per_second` as ns.
+/// Returns the ns of seconds and a rest in units of 1/`per_second`.
 pub fn nanoseconds([seconds, rest]: [i64; 2], per_second: i64) -> i64 {
     seconds.saturating_mul(NS_PER_S).saturating_add(rest.saturating_mul(NS_PER_S / per_second))
 }

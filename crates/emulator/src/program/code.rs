@@ -20,7 +20,7 @@ pub struct Block {
     /// The data flow, if known. Flows are never freed, so that they can be compared by address.
     pub flow: Option<&'static Flow>,
     pub place: Place,
-    /// If true, it contains a spin-wait hint (`pause`, `yield`).
+    /// True if it contains a spin-wait hint (`pause`, `yield`).
     pub pauses: bool,
 }
 
@@ -47,7 +47,7 @@ pub struct Instruction {
 const _: () = assert!(size_of::<Instruction>() == 64, "one of the host's lines");
 
 impl Instruction {
-    /// Returns true if its stores go past the caches.
+    /// Returns true if the instruction's stores go past the caches.
     #[inline]
     pub fn passes_caches(&self, kind: Kind) -> bool {
         let bytes = self.by.accessor.map_or(0, |accessor| accessor.non_temporal_bytes);

@@ -1,4 +1,4 @@
-//! Contended lines: who stores to which of their bytes.
+//! Contended lines, with the threads that store to their bytes.
 
 use std::collections::HashMap;
 
@@ -8,13 +8,14 @@ use super::page_use::LINE_BYTES;
 
 /// Lines with details kept.
 const MOST_LINES: usize = 4096;
-/// Ranges of bytes that are distinguished for each user of a line; a line has eight words.
+/// Maximum number of ranges of bytes that are distinguished for each user of a line; a line has
+/// eight words.
 const MOST_PIECES: usize = 16;
-/// The rarest uses of a line, up to one in this number of all, are left out: on separate lines, at
-/// least 99 % of the accesses and moves would not wait. An example is a thread that reads each counter
-/// once at the end.
+/// Inverse of the maximum share of uses that are left out, rarest first: on separate lines, at
+/// least 99 % of the accesses and moves would not wait. An example is a thread that reads each
+/// counter once at the end.
 const RARE: u64 = 100;
-/// Resolution of a use's share of those that are left out.
+/// Resolution of a use's share of the uses that are left out.
 const SHARES: u64 = 1 << 10;
 
 /// One thread's use of a contended line.
@@ -25,9 +26,9 @@ pub struct Party {
     pub accesses: [u64; 2],
     /// The bytes accessed.
     pieces: Vec<Piece>,
-    /// Time waited for them, in ps.
+    /// Time waited for these accesses, in ps.
     pub waited_ps: u64,
-    /// The first instruction that stored, or that loaded if none stored.
+    /// The first instruction that stored, or the first that loaded if none stored.
     pub instruction: u64,
     /// Return addresses of the calls active at that instruction.
     pub callers: Vec<u64>,
@@ -40,7 +41,7 @@ struct Piece {
     /// One bit for each byte.
     mask: u64,
     accesses: u64,
-    /// Accesses for which the line moved.
+    /// Number of accesses for which the line moved.
     changes: u64,
 }
 
@@ -62,7 +63,7 @@ pub struct Use {
     pub address: u64,
     pub bytes: u64,
     pub kind: Kind,
-    /// If true, the line moved between caches.
+    /// True if the line moved between caches.
     pub changed: bool,
     /// Time waited, in ps.
     pub waited_ps: u64,

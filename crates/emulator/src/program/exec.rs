@@ -1,5 +1,5 @@
-//! Follows execve(2): QEMU's user mode would let the host run the new program natively, so we start
-//! QEMU for it with this process's own options.
+//! Follows execve(2): QEMU's user mode would let the host run the new program natively, so the
+//! plugin starts QEMU for it with this process's own options.
 
 use std::ffi::CString;
 use std::fs;
@@ -15,7 +15,7 @@ use super::guest_memory;
 
 /// Maximum number of words of a command line or an environment.
 const MOST_WORDS: usize = 1 << 16;
-/// Maximum depth of scripts with scripts as interpreters; more is a loop (execve(2)).
+/// Maximum number of nested script interpreters; a longer chain is a loop (execve(2)).
 const MOST_INTERPRETERS: usize = 4;
 /// Longest first line of a script.
 const MOST_OF_LINE: u64 = 256;
@@ -42,6 +42,7 @@ pub fn follow(target: &str, keeps: &Keeps, [path, arguments, environment]: [u64;
     let texts = |words: Vec<Vec<u8>>| -> Option<Vec<CString>> {
         words.into_iter().map(|word| CString::new(word).ok()).collect()
     };
+    // A word with a NUL cannot be passed on; the kernel never gives one.
     let (Some(words), Some(environment)) = (texts(words), texts(environment)) else { return };
     let pointers = |words: &[CString]| -> Vec<*const libc::c_char> {
         words.iter().map(|word| word.as_ptr()).chain([std::ptr::null()]).collect()

@@ -7,7 +7,7 @@ use std::fs;
 /// The origin of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Began {
-    /// Position of its first thread among the program's: 0 for the first process.
+    /// Position of the process's first thread among the program's threads: 0 for the first process.
     pub place: usize,
     /// In ps of the program's time.
     pub at_ps: u64,
@@ -24,7 +24,7 @@ impl Began {
         read().unwrap_or_default()
     }
 
-    /// Writes it to a file for this process after execve(2), and for counting processes.
+    /// Writes the state to a file for this process after execve(2), and for counting processes.
     pub fn write(self, report: Option<&str>) {
         write(report, "began", &format!("{} {}", self.place, self.at_ps));
     }

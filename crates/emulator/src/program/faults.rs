@@ -14,7 +14,8 @@ use super::memory::Remembered;
 use super::page_use::PageUse;
 use super::world::World;
 
-/// Pages that a fault maps around the one that was loaded from a file (`fault_around_bytes`).
+/// Number of pages that a fault maps around a page that was loaded from a file
+/// (`fault_around_bytes`).
 const AROUND: u64 = 16;
 
 impl World {
@@ -39,8 +40,8 @@ impl World {
         self.pages.get(number).is_some_and(PageUse::is_inherited)
     }
 
-    /// Handles a store to a page that a file or another process shares: the copy is a new page, except
-    /// that the parent of a child keeps its record.
+    /// Handles a store to a page that a file or another process shares: the copy is a new page,
+    /// except that the parent of a child keeps its record.
     pub fn copies(&mut self, number: u64, region: usize) {
         self.forget_page(number);
         if self.regions.all()[region].is_file() || self.is_inherited(number) {
@@ -119,7 +120,7 @@ impl World {
         self.space.node_of(number).is_none()
             && (self.space.is_zeroed(number)
                 || self.regions.all()[region].is_private_memory()
-                // The kernel's own writes, such as a file's content, are not seen here.
+                // The kernel's own writes, such as a file's content, are not visible to the plugin.
                 && guest_memory::is_zero(number * PAGE_BYTES, PAGE_BYTES)
                 && !(self.hides_stores && guest_memory::is_allocated(number)))
     }
@@ -217,8 +218,8 @@ mod tests {
     };
     const PAGES: usize = 64;
 
-    /// Returns a world with one thread that runs, on a machine with these times of faults in ns: 1 for
-    /// loads, 10 for stores, 100 for copies, 1,000 for files, 10,000 for a page that is freed.
+    /// Returns a world with one running thread, on a machine with these fault times in ns: 1 for
+    /// loads, 10 for stores, 100 for copies, 1,000 for files, 10,000 for a freed page.
     fn world() -> World {
         let words = ["cpus=0", "memory=1G", "distances=10", "caches=1:32K:8:64:cpu"];
         let mut arguments = Arguments::parse(words, |_| Err(String::new())).unwrap();

@@ -1,5 +1,5 @@
-//! Tracks who waits for whom (futex(2)): waiters at an address resume in the order in which they
-//! arrived.
+//! Tracks the waiters of each futex (futex(2)): waiters at an address resume in the order of their
+//! arrival.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -28,7 +28,7 @@ impl Futex {
         }
     }
 
-    /// Returns true if it wakes others.
+    /// Returns true if the operation wakes others.
     pub fn wakes(self) -> bool {
         matches!(self, Self::Wake | Self::Requeue)
     }

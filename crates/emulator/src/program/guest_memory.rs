@@ -14,6 +14,7 @@ fn bytes(address: u64, most: usize) -> Vec<u8> {
     let count = unsafe {
         libc::process_vm_readv(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0)
     };
+    // A failed or partial read gives fewer bytes: callers treat them as an unreadable argument.
     read.truncate(usize::try_from(count).unwrap_or(0));
     read
 }
@@ -25,9 +26,10 @@ pub fn is_zero(address: u64, length: u64) -> bool {
     read.len() == length && read.iter().all(|byte| *byte == 0)
 }
 
-/// Returns true if the host has allocated a page for this process alone: it was written, or is part
-/// of a huge page that was (`Documentation/admin-guide/mm/pagemap.rst`: bit 63 is set for a present
-/// page, and bit 56 for one that is mapped once, which the kernel's page of zeros never is).
+/// Returns true if the host has allocated a page for this process alone: the page was written, or
+/// is part of a huge page that was (`Documentation/admin-guide/mm/pagemap.rst`: bit 63 is set for a
+/// present page, and bit 56 for one that is mapped once, which the kernel's page of zeros never
+/// is).
 pub fn is_allocated(number: u64) -> bool {
     const BITS: u64 = 1 << 63 | 1 << 56;
     let mut entry = [0; 8];
@@ -111,9 +113,9 @@ pub fn mask(address: u64, bits: u64) -> Vec<usize> {
     bits_of(&mask_bytes(address, bits.div_ceil(8)))
 }
 
-/// The longest cpu mask that the kernel takes: 8,192 cpus.
+/// Maximum length of a cpu mask that the kernel accepts: 8,192 cpus.
 const MOST_MASK_BYTES: usize = 1 << 10;
-/// The longest string that Linux takes: 32 pages (`MAX_ARG_STRLEN`).
+/// Maximum length of a string that Linux accepts: 32 pages (`MAX_ARG_STRLEN`).
 const MOST_STRING_BYTES: usize = 128 << 10;
 /// `PATH_MAX`.
 const MOST_PATH_BYTES: usize = 4 << 10;

@@ -1,6 +1,6 @@
 //! Maps QEMU's thread indices to threads. QEMU gives a new thread an index above the highest in
-//! use: where each thread creates the next one before it ends, indices grow without bound, even if
-//! few threads are alive.
+//! use. If each thread creates the next one before it ends, indices grow without bound, even if few
+//! threads are alive.
 
 use std::ptr;
 use std::sync::atomic::{
@@ -55,7 +55,8 @@ impl Indices {
     pub fn sits(&self, index: usize, seat: usize) -> bool {
         let free = self
             .from(index)
-            // Pairs with the release in `ends`: a new owner's stores come after the last one's.
+            // Pairs with the release in `ends`: a new owner's stores come after the previous
+            // owner's.
             .find(|place| place.owner.compare_exchange(0, index + 1, Acquire, Relaxed).is_ok());
         if let Some(place) = free {
             place.seat.store(seat, Relaxed);

@@ -10,9 +10,10 @@ use super::account::Account;
 use super::page_use::{LINE_BYTES, PageUse};
 use super::repeatable::{RepeatableLines, Uncounted};
 
-/// Pages that a thread caches: 32 MiB; a power of two.
+/// Number of pages that a thread caches: 32 MiB; a power of two.
 const PAGES: usize = 8192;
-/// Lines: several times the number in today's nearest caches, so that few collide.
+/// Number of lines that a thread caches: several times the number in current L1 caches, so that few
+/// collide.
 const LINES: usize = 4096;
 
 /// A page as a thread knows it.
@@ -27,9 +28,9 @@ pub struct Remembered {
     pub used: &'static PageUse,
     /// Location of the page under each placement that is watched.
     pub elsewhere: [There; MOST_ALTERNATIVES],
-    /// True if the next store needs the kernel: it is the page of zeros, or shared.
+    /// True if the next store needs the kernel: the page is the page of zeros, or shared.
     pub only_loads: bool,
-    /// The generation of the address space in which this is so.
+    /// The generation of the address space in which the record is valid.
     pub generation: u32,
 }
 
@@ -72,23 +73,23 @@ fn place(number: u64) -> usize {
     usize::try_from(number % PAGES as u64).unwrap_or(0)
 }
 
-/// The line that a thread accessed last among those that share a slot. It fills one of the host's
-/// lines, because looking these up is most of the emulator's work.
+/// The line that a thread accessed last among those that share a slot. The record fills one of the
+/// host's cache lines, because looking up records is most of the emulator's work.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub struct Recent {
     /// Number of the line.
     pub line: u64,
-    /// First address of its page's frame.
+    /// First address of the page's frame.
     pub frame: u64,
     used: &'static PageUse,
     /// State of the line in the model.
     pub known: Known,
     /// Loads and stores not yet counted elsewhere.
     accesses: [u32; 2],
-    /// Region and node of its page.
+    /// Region and node of the page.
     slot: u32,
-    /// The owner's state in its page.
+    /// The owner's state in the page.
     owner: u32,
 }
 
@@ -98,7 +99,7 @@ const _: () = assert!(size_of::<Option<Recent>>() == 64);
 #[derive(Debug)]
 pub struct Lines {
     recent: Box<[Option<Recent>]>,
-    /// Of these lines, those accessed recently while blocks pass at their pace.
+    /// The cached lines that were accessed recently while blocks pass at their pace.
     repeatable: RepeatableLines,
     /// Slots filled since the last settlement.
     taken: Vec<u16>,
@@ -134,7 +135,7 @@ fn place_of(line: u64) -> usize {
 }
 
 impl Lines {
-    /// Returns the line of an address, if cached. If `knows_owners` is false others may have used
+    /// Returns the line of an address, if cached. If `knows_owners` is false, others may have used
     /// the line since, and it counts as dropped.
     #[inline]
     pub fn of(&mut self, address: u64, knows_owners: bool) -> Option<&mut Recent> {
@@ -155,11 +156,13 @@ impl Lines {
     ) {
         let line = address / LINE_BYTES;
         let at = place_of(line);
+        // The accesses of the displaced line are counted before its record is lost.
         if let Some(mut recent) = self.recent[at].take() {
             let more = self.repeatable.take(recent.line);
             more.iter().for_each(|(_, accesses)| recent.add(*accesses));
             counts.add(&recent);
         }
+        // A list of the filled slots, so that a settlement does not walk all of them.
         if !std::mem::replace(&mut self.is_taken[at], true) {
             self.taken.extend(u16::try_from(at));
         }
@@ -226,7 +229,7 @@ fn count(recent: &mut [Option<Recent>], (line, accesses): Uncounted) {
 }
 
 impl Recent {
-    /// Counts one more access to the line; returns false if its counters are nearly full.
+    /// Counts one more access to the line; returns false if the line's counters are nearly full.
     #[inline]
     pub fn count(&mut self, kind: Kind) -> bool {
         let count = &mut self.accesses[kind as usize];

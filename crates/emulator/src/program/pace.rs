@@ -7,13 +7,13 @@ use super::code::Block;
 
 /// Blocks with a mean, by address; a power of two.
 const PLACES: usize = 1 << 14;
-/// Executions over which a mean is taken; earlier ones fade.
+/// Number of executions over which a mean is taken; earlier ones fade.
 const MOST: u64 = 1 << 12;
-/// Instructions over which the mean of all blocks is taken.
+/// Number of instructions over which the mean of all blocks is taken.
 const MOST_INSTRUCTIONS: u64 = 1 << 16;
-/// Executions after which a block without a mean is worth measuring.
+/// Number of executions after which a block without a mean is worth measuring.
 const REPEATS: u8 = 16;
-/// Instructions after which all lines take the full path once ([`super::repeatable`]).
+/// Number of instructions after which all lines take the full path once ([`super::repeatable`]).
 const ROUND: i64 = 1 << 13;
 /// Fractions of a ps in which means are kept.
 const FRACTION_BITS: u32 = 16;
@@ -22,8 +22,8 @@ const FRACTION_BITS: u32 = 16;
 /// took 28 % of their time.
 const RATE_BITS: u32 = 8;
 const RATES: (i64, i64) = (7 << (RATE_BITS - 3), 9 << (RATE_BITS - 3));
-/// Instructions over which a difference from the means is corrected: the distance between two
-/// samples.
+/// Number of instructions over which a difference from the means is corrected: the distance between
+/// two samples.
 const SPAN: u64 = 1 << 19;
 /// Longest time that passes at once.
 const MOST_PS: u64 = 1 << 40;
@@ -81,7 +81,7 @@ pub struct Pace {
     since_sample: (u64, u64),
     /// Additional time that the blocks that have passed should have taken, in ps.
     owed_ps: i64,
-    /// Factor on a block's mean time that corrects for this.
+    /// Factor on a block's mean time that corrects for `owed_ps`.
     rate: u64,
 }
 
@@ -107,7 +107,7 @@ struct Passed {
     /// Instructions that may still pass before something else happens, now and at the last look.
     left: i64,
     before: i64,
-    /// Time of these blocks, in fractions of a ps, and its limit.
+    /// Time of the passed blocks, in fractions of a ps, and its limit.
     time: u64,
     limit: u64,
 }
@@ -137,9 +137,9 @@ impl Pace {
         self.since.iter_mut().for_each(|(_, since_ps)| *since_ps += ps);
     }
 
-    /// Begins a stretch, which is a sample if it is simulated and stands for others. The one before it,
-    /// if that was a sample, corrects the time that has passed since the last one by the difference of
-    /// its own time from that of the means (a difference estimator: W. Cochran, "Sampling Techniques",
+    /// Begins a stretch, which is a sample if it is simulated and stands for others. When a sample
+    /// ends, the difference between its own time and that of the means corrects the time that has
+    /// passed since the previous sample (a difference estimator: W. Cochran, "Sampling Techniques",
     /// 1977, chapter 7). So means from another time, or of the first executions of a block, do not
     /// shift the time of the program.
     pub fn begins_stretch(&mut self, is_sample: bool) {
@@ -163,7 +163,8 @@ impl Pace {
         sample.into_iter().for_each(|(block, ps)| self.add(block, ps));
     }
 
-    /// Passes a block at its mean time; returns false if it has none, or something else has to happen first.
+    /// Passes a block at its mean time; returns false if the block has none, or something else has
+    /// to happen first.
     #[inline]
     pub fn passes(&mut self, block: &'static Block) -> bool {
         let left = self.passed.left - block.instructions.cast_signed();
@@ -200,7 +201,7 @@ impl Pace {
         (instructions, self.take_ps())
     }
 
-    /// Takes the whole ps of the time that has passed.
+    /// Returns the whole ps of the time that has passed, and removes them.
     #[inline]
     fn take_ps(&mut self) -> u64 {
         let takes_ps = self.passed_ps();
@@ -224,7 +225,7 @@ impl Pace {
         mean.is_some_and(|mean| !(mean.is_of(block) && mean.count > 0) && mean.repeats(block))
     }
 
-    /// Returns the time in ps that a block takes, by its mean, or by that of all.
+    /// Returns the mean time in ps of a block, or of all blocks if it has none.
     #[inline]
     pub fn takes_ps(&mut self, block: &'static Block) -> u64 {
         self.round -= block.instructions.cast_signed();
@@ -233,7 +234,7 @@ impl Pace {
         self.take_ps()
     }
 
-    /// Returns the time that a block takes by its mean, or by that of all, in fractions of a ps.
+    /// Returns the mean time of a block, or of all blocks if it has none, in fractions of a ps.
     #[inline]
     fn expects(&self, block: &Block) -> u64 {
         let known = self.means.get(place(block)).filter(|mean| mean.is_of(block) && mean.count > 0);
@@ -260,8 +261,8 @@ impl Pace {
     }
 }
 
-/// Returns the index of a block's mean: by its address in the program, as those in this process differ
-/// between runs.
+/// Returns the index of a block's mean, from its address in the program, because addresses in this
+/// process differ between runs.
 #[inline]
 fn place(block: &Block) -> usize {
     let address = block.place.address;

@@ -1,4 +1,4 @@
-//! Tracks who uses a page, and how long its memory is waited for.
+//! Tracks the users of a page, and the time waited for its memory.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -17,13 +17,13 @@ const PARENT: usize = MOST_THREADS - 1;
 const THREAD_WORDS: usize = 4;
 /// Owner of a line that several threads have read since it was written.
 const READ_BY_SEVERAL: u8 = u8::MAX;
-/// Time is kept in units of 2^24 ps (17 µs), a few turns: threads that contend for a line both have
-/// it within a few of them.
+/// Time is kept in units of 2^24 ps (17 µs), a few turns: each of two threads that contend for a
+/// line has it within a few units.
 const UNIT_BITS: u32 = 24;
 const SOON: u16 = 2;
-/// Units after which a line that stays in place is no longer contended.
+/// Number of units after which a line that stays in place is no longer contended.
 const LONG: u16 = 16;
-/// Heat at which a line is contended: it moved this number of times, each soon after the last.
+/// Heat at which a line is contended: the number of moves, each soon after the last.
 const CONTENDED_HEAT: u8 = 16;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,15 +56,15 @@ pub struct PageUse {
     bound: Figure,
     /// The seat of the thread that touched it first.
     first: Figure,
-    /// Position of its second user's node plus 1; 0 if there is none.
+    /// Position of the second user's node plus 1; 0 if there is none.
     heir: Figure,
     threads: [Figure; THREAD_WORDS],
     nodes: Figure,
     /// Accesses by the node of the cpu.
     accesses: [Figure; MOST_NODES],
-    /// Loads and stores made after cpus of several nodes had used it.
+    /// Number of loads and stores made after cpus of several nodes had used the page.
     shared: [Figure; 2],
-    /// Time waited for its memory by the node of the cpu, in ps.
+    /// Time waited for the page's memory by the node of the cpu, in ps.
     memory_ps: [Figure; MOST_NODES],
     /// A packed [`LineState`] for each line.
     lines: [AtomicU32; LINES],
@@ -75,27 +75,27 @@ pub struct PageUse {
 pub enum Line {
     /// The line stays with its owner, or is only read.
     Quiet,
-    /// Threads contend for the line; true if it moves now.
+    /// Threads contend for the line; true if this access moves it.
     Contended(bool),
 }
 
-/// Use of a page, and the node that it is on.
+/// Use of a page, and the page's node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
     pub region: usize,
-    /// Position of the node that it is on.
+    /// Position of the page's node.
     pub node: usize,
-    /// If true, the program chose its node.
+    /// True if the program chose the page's node.
     pub bound: bool,
     /// Threads that used it.
     pub threads: u32,
-    /// Nodes from which it was used.
+    /// Nodes from which the page was used.
     pub nodes: u32,
     /// Accesses by position of the cpu's node.
     pub accesses: [u64; MOST_NODES],
-    /// Loads and stores made after cpus of several nodes had used it.
+    /// Number of loads and stores made after cpus of several nodes had used the page.
     pub shared: [u64; 2],
-    /// Time waited for its memory by position of the cpu's node, in ps.
+    /// Time waited for the page's memory by position of the cpu's node, in ps.
     pub memory_ps: [u64; MOST_NODES],
 }
 
@@ -130,43 +130,43 @@ impl PageUse {
         self.lines.iter().for_each(|line| line.store(0, Relaxed));
     }
 
-    /// Marks it as inherited from the parent process, which counts as its first user.
+    /// Marks the page as inherited from the parent process, which counts as its first user.
     pub fn inherit(&self, page: Page) {
         self.renew(usize::try_from(self.region.get()).unwrap_or(0), page, self.first());
         self.uses(PARENT, page.node);
     }
 
-    /// Returns the seat of the thread that touched it first.
+    /// Returns the seat of the thread that touched the page first.
     pub fn first(&self) -> usize {
         usize::try_from(self.first.get()).unwrap_or(0)
     }
 
-    /// Returns true if only its first thread has used it, and this seat is another one.
+    /// Returns true if only the page's first thread has used it, and this seat is another one.
     pub fn is_handed_to(&self, seat: usize) -> bool {
         self.users() == 1 && (self.first() != seat || self.is_inherited())
     }
 
-    /// Records the node of its second user.
+    /// Records the node of the page's second user.
     pub fn hand_to(&self, home: usize) {
         self.heir.set(home as u64 + 1);
     }
 
-    /// Returns the position of its second user's node.
+    /// Returns the position of the node of the page's second user.
     pub fn heir(&self) -> Option<usize> {
         usize::try_from(self.heir.get()).ok()?.checked_sub(1)
     }
 
-    /// Returns true if it is inherited from the parent process.
+    /// Returns true if the page is inherited from the parent process.
     pub fn is_inherited(&self) -> bool {
         self.threads[PARENT / 64].get() >> (PARENT % 64) & 1 == 1
     }
 
-    /// Returns the number of threads that use it.
+    /// Returns the number of threads that use the page.
     fn users(&self) -> u32 {
         self.threads.iter().map(|word| word.get().count_ones()).sum()
     }
 
-    /// Records that it moved to another node.
+    /// Records that the page moved to another node.
     pub fn moved(&self, page: Page) {
         self.node.set(page.node as u64);
         self.bound.set(u64::from(page.bound));
@@ -184,7 +184,7 @@ impl PageUse {
     #[inline]
     pub fn count(&self, home: usize, [loads, stores]: [u64; 2]) {
         self.accesses[home].add(loads + stores);
-        // If nodes had copies of the page, these stores would have to go to all of them.
+        // If nodes had copies of the page, these stores would have to go to all copies.
         if self.nodes.get() & !(1 << home) != 0 {
             self.shared[0].add(loads);
             self.shared[1].add(stores);
@@ -202,12 +202,13 @@ impl PageUse {
         // All caches can hold a line that was not stored to, or that several threads have read
         // since.
         let stays = owner == own || kind == Kind::Load && (owner == 0 || owner == READ_BY_SEVERAL);
+        // By far the most frequent case, so it neither reads the time nor stores.
         if stays && heat == 0 {
             return Line::Quiet;
         }
         #[expect(clippy::cast_possible_truncation, reason = "it wraps around every second")]
         let now = (now_ps >> UNIT_BITS) as u16;
-        // A thread that still has a line while another takes it is behind that one in time.
+        // A thread that still has a line while another takes it is behind the other in time.
         let since = now.wrapping_sub(changed).cast_signed().max(0).cast_unsigned();
         let then = match kind {
             _ if stays => LineState { owner, heat: if since > LONG { 0 } else { heat }, changed },

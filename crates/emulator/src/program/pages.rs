@@ -9,19 +9,19 @@ use numalab_record::Sharing;
 
 use super::page_use::{PageUse, Seen};
 
-/// A page that several nodes use is worth a copy on each of them if at most one in this number of
-/// its accesses is a store.
+/// Inverse of the maximum share of stores among the accesses to a page that is worth a copy on each
+/// node that uses it.
 const READ_MOSTLY: u64 = 100;
 
 /// Key of pages that are counted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Alike {
     pub region: usize,
-    /// Position of the node that they are on.
+    /// Position of the node that the pages are on.
     pub node: usize,
-    /// If true, the program chose their node.
+    /// True if the program chose their node.
     pub bound: bool,
-    /// Position of the node that waits for them most.
+    /// Position of the node that waits most for the pages.
     pub main_node: usize,
     pub sharing: Sharing,
 }
@@ -50,8 +50,8 @@ impl Pages {
         self.living.get(&number).copied()
     }
 
-    /// Adds a page at its first touch. Its record is never freed, since threads cache references;
-    /// it is reused for another page later.
+    /// Adds a page at its first touch. The page's record is never freed, because threads cache
+    /// references; it is reused for another page later.
     pub fn add(&mut self, number: u64, region: usize, page: Page, seat: usize) -> &'static PageUse {
         let record = self.free.pop();
         let record = record.inspect(|record| record.renew(region, page, seat));
@@ -63,8 +63,8 @@ impl Pages {
 
     /// Removes pages that the program freed.
     pub fn remove(&mut self, numbers: Range<u64>) {
-        // Programs unmap ranges far larger than the part that they touched: the shorter of the two
-        // is walked.
+        // Programs unmap ranges far larger than the part that they touched, so the shorter of the
+        // two is walked.
         let many = numbers.end - numbers.start > self.living.len() as u64;
         let gone: Vec<u64> = match many {
             true => self.living.keys().copied().filter(|number| numbers.contains(number)).collect(),
@@ -85,8 +85,8 @@ impl Pages {
         self.living.extend(moved);
     }
 
-    /// Starts over in a new process, with the parent's pages and none of them used; `page` looks up
-    /// each one's location.
+    /// Starts over in a new process, with the parent's pages, none of which it has used; `page`
+    /// looks up each one's location.
     pub fn start_over(&mut self, mut page: impl FnMut(u64) -> Option<Page>) {
         self.gone.clear();
         for (number, record) in &self.living {
@@ -125,12 +125,12 @@ fn add(sums: &mut BTreeMap<Alike, Sum>, seen: &Seen) {
     }
     // By the time waited for memory; by accesses if no time was waited.
     let weight = |node: &usize| (seen.memory_ps[*node], seen.accesses[*node]);
-    // Of nodes with equal weights `max_by_key` takes the last, which is the first in reverse.
+    // For equal weights `max_by_key` takes the last node, which is the first in reverse.
     let main_node = (0..MOST_NODES).rev().max_by_key(weight).unwrap_or(0);
     let sharing = match (seen.threads, seen.nodes) {
         (..=1, _) => Sharing::Private,
         (_, ..=1) => Sharing::OneNode,
-        // Those before are of the thread that filled it.
+        // Earlier stores are those of the thread that filled the page.
         _ if seen.shared[1] * READ_MOSTLY <= seen.shared.iter().sum::<u64>() => Sharing::Read,
         _ => Sharing::Written,
     };

@@ -1,16 +1,16 @@
-//! A program's mappings by kind, and who accessed which of them.
+//! A program's mappings by kind, with the accesses of each thread.
 
 use std::fs;
 use std::ops::Range;
 
 use super::huge::{Advice, Huge};
 
-/// Regions that are distinguished; later ones are counted together.
+/// Number of regions that are distinguished; later ones are counted together.
 pub const MOST: usize = 1024;
 const OTHERS: usize = MOST - 1;
-/// Regions up to which growth from each code place makes a separate one.
+/// Number of regions up to which growth from each code place makes a separate one.
 const MOST_GROWN: usize = MOST / 4;
-/// First-touch places in the code that are distinguished per region.
+/// Number of first-touch places in the code that are distinguished per region.
 const MOST_TOUCHES: usize = 16;
 
 pub const STACK: &str = "[stack]";
@@ -28,7 +28,7 @@ pub struct Region {
     pub name: String,
     /// Return addresses of the calls that made it, innermost first.
     pub made_by: Vec<u64>,
-    /// Threads that touched its pages first.
+    /// Threads that touched the region's pages first.
     pub touches: Vec<FirstTouches>,
     /// If true, other processes may share the pages (`MAP_SHARED`).
     pub shared: bool,
@@ -66,7 +66,7 @@ pub struct FirstTouches {
 #[derive(Debug, Default)]
 pub struct Regions {
     known: Vec<Region>,
-    /// Those that are mapped now, by start: end and number.
+    /// The regions that are mapped now, by start: end and number.
     living: std::collections::BTreeMap<u64, (u64, usize)>,
     huge: Advice,
 }
@@ -126,7 +126,7 @@ impl Regions {
         (address < end).then_some(number)
     }
 
-    /// Adds a region, replacing any that was there.
+    /// Adds a region, replacing any existing one.
     pub fn add(&mut self, start: u64, end: u64, name: String, made_by: Vec<u64>) -> usize {
         self.remove(start, end);
         let number = self.known.len().min(OTHERS);
@@ -151,7 +151,7 @@ impl Regions {
         self.known.iter_mut().for_each(|region| region.touches.clear());
     }
 
-    /// Grows the region that calls from the same place made; growth from another place makes a
+    /// Grows the region made by calls from the same place; growth from another place makes a
     /// separate region, as long as there are not too many.
     pub fn grow(&mut self, from: u64, to: u64, name: &str, made_by: Vec<u64>) {
         let last = from.checked_sub(1).and_then(|last| self.living_at(last));
@@ -180,7 +180,7 @@ impl Regions {
         }
     }
 
-    /// Removes what is mapped in a range.
+    /// Removes all mappings in a range.
     pub fn remove(&mut self, start: u64, end: u64) {
         self.huge.forget(&(start..end));
         let met = self.living.range(..end).filter(|(_, living)| living.0 > start);

@@ -1,16 +1,17 @@
 //! Lines that a thread accessed recently, between samples, when blocks take their mean time. A
-//! repeated access to one of them is only counted: the line is in the nearest cache, and its page in
-//! the TLB. The first access to a line in each round takes the full path, so that neither evicts it.
+//! repeated access to one of them is only counted: the line is in the nearest cache, and its page
+//! in the TLB. The first access to a line in each round takes the full path, so that neither the
+//! cache nor the TLB evicts it.
 
 use numalab_memory_model::counters::Kind;
 
-/// Lines that are distinguished; a power of two.
+/// Number of lines that are distinguished; a power of two.
 const PLACES: usize = 512;
 /// Greater than any line number.
 const NONE: u64 = u64::MAX;
 
-/// A line, with the last round in which it was loaded and stored to, and its accesses since they were
-/// last counted.
+/// A line, with the last round in which it was loaded and the last in which it was stored to, and
+/// its uncounted accesses.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 struct Place {
@@ -38,8 +39,8 @@ impl Default for RepeatableLines {
 }
 
 impl RepeatableLines {
-    /// Counts an access to a line if there was one of this kind in this round, and returns false if
-    /// there was none.
+    /// Counts an access to a line if the line had one of this kind in this round; returns false
+    /// otherwise.
     #[inline]
     pub fn again(&mut self, line: u64, kind: Kind) -> bool {
         let place = &mut self.places[place(line)];
@@ -48,7 +49,7 @@ impl RepeatableLines {
         is_known
     }
 
-    /// Adds a line that was accessed; returns the accesses of the one that it displaces.
+    /// Adds a line that was accessed; returns the accesses of the line that it displaces.
     #[inline]
     pub fn keep(&mut self, line: u64, kind: Kind) -> Option<Uncounted> {
         let place = &mut self.places[place(line)];

@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 
 use super::family::{Began, Children};
 
-/// The lead of a cpu over another busy one at which it must wait, in ps: half of the window over
-/// which load is measured.
+/// The lead over another busy cpu at which a cpu must wait, in ps: half of the window over which
+/// load is measured.
 const QUANTUM_PS: u64 = 5_000_000;
 /// A slice on a machine of one cpu (`sysctl_sched_base_slice`, Linux 6.6 and later); it grows with
 /// the logarithm of the number of cpus, up to eight of them.
@@ -33,11 +33,11 @@ enum State {
 #[derive(Clone, Debug)]
 struct Seat {
     state: State,
-    /// The cpu that it runs on, or ran on last.
+    /// The cpu that the thread runs on, or ran on last.
     cpu: usize,
-    /// The time at which it stopped running.
+    /// The time at which the thread stopped running.
     now_ps: u64,
-    /// The cpus that it is restricted to, if any.
+    /// The cpus that the thread is restricted to, if any.
     allowed: Option<Vec<usize>>,
 }
 
@@ -53,11 +53,11 @@ struct Cpu {
 pub struct Turn {
     /// The thread's seat.
     pub seat: usize,
-    /// The cpu that it runs on.
+    /// The cpu that the thread runs on.
     pub cpu: usize,
     /// The time of that cpu.
     pub now_ps: u64,
-    /// The time at which it must let others run; never, if there are none.
+    /// The time at which the thread must let others run; never, if there are none.
     pub until_ps: u64,
 }
 
@@ -162,7 +162,7 @@ impl Schedule {
         }
     }
 
-    /// Moves the thread behind others of its cpu (sched_yield(2)).
+    /// Moves the thread behind the others of its cpu (sched_yield(2)).
     pub fn gives_way(&mut self, seat: usize, now_ps: u64) {
         let cpu = self.came_to(seat, now_ps);
         let of = &mut self.cpus[cpu];
@@ -203,7 +203,7 @@ impl Schedule {
 
     /// Lets another thread wake the thread at this time.
     pub fn is_woken(&mut self, seat: usize, at_ps: u64) {
-        // Where others run, it waits for them instead.
+        // If other threads run, the thread waits for them instead.
         self.goes_on(seat, at_ps.saturating_add(self.wake_ps));
     }
 
@@ -306,7 +306,7 @@ impl Schedule {
         }
     }
 
-    /// Returns the process's origin, with a thread's time for the program that follows execve(2).
+    /// Returns the process's origin, with a thread's time, for the program that follows execve(2).
     pub fn began(&self, now_ps: Option<u64>) -> Began {
         Began { at_ps: now_ps.unwrap_or(self.began.at_ps), ..self.began }
     }
@@ -376,8 +376,8 @@ impl Schedule {
         self.seats[seat].cpu = cpu;
     }
 
-    /// Chooses the cpu on which a thread resumes: its own if idle, else an idle one of its node,
-    /// else the one with the shortest queue.
+    /// Chooses the cpu on which a thread resumes: its own if idle, otherwise an idle one of its
+    /// node, otherwise the one with the shortest queue.
     fn cpu_for(&self, seat: usize) -> usize {
         let own = self.seats[seat].cpu;
         let of_node = |cpu: &&usize| self.nodes[**cpu] == self.nodes[own];

@@ -1,10 +1,10 @@
-//! Values by seat, at addresses that stay.
+//! Values by seat, at stable addresses.
 
 use std::cell::UnsafeCell;
 use std::ops::{Index, IndexMut};
 
-/// Values by seat. One of them may be known by its address too, which stays valid whatever references
-/// are made in between: all are made from the same cell.
+/// Values by seat. A value's address stays valid whatever references are made in between, because
+/// all are made from the same cell.
 #[derive(Debug)]
 pub struct Seats<T>(Vec<Box<UnsafeCell<T>>>);
 

@@ -24,7 +24,7 @@ impl Calls {
     pub fn called(&mut self, at: u64, returns_to: u64) {
         self.returned(at);
         if self.0.len() == MOST_DEEP {
-            // Half at a time, so that deep recursion does not move the rest at every call.
+            // Removes half at a time, so that deep recursion does not move the rest at every call.
             self.0.drain(..MOST_DEEP / 2);
         }
         self.0.push(Call { at, returns_to });

@@ -1,7 +1,7 @@
 //! System calls that change where a program's memory is or where its threads run, or that take
 //! time, with the numbers of each architecture (Linux's `unistd_64.h` and `asm-generic/unistd.h`).
 
-/// System calls, as far as they matter here.
+/// The system calls that matter to the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
     /// mmap(2).
@@ -22,7 +22,7 @@ pub enum Call {
     GetPolicy,
     MigratePages,
     MovePages,
-    /// Not Linux's: asks the plugin for the result of another call ([`crate::preload`]).
+    /// Not a call of Linux: asks the plugin for the result of another call ([`crate::preload`]).
     Asks,
     /// sched_setaffinity(2).
     SetAffinity,

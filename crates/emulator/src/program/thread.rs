@@ -33,30 +33,30 @@ pub struct Thread {
     pub index: usize,
     /// State of this thread under other placements.
     pub shadow: Shadow,
-    /// If true, it is followed under other placements.
+    /// True if the thread is simulated under other placements.
     pub is_followed: bool,
-    /// If true, its blocks currently pass at their mean pace, without being simulated.
+    /// True if the thread's blocks currently pass at their mean pace, without being simulated.
     pub is_passing: bool,
-    /// If true, branches of blocks that pass train the predictor.
+    /// True if branches of blocks that pass train the predictor.
     trains: bool,
-    /// If true, it has meanwhile taken a line from another thread.
+    /// True if the thread has meanwhile taken a line from another thread.
     pub meets: bool,
     pub pace: Pace,
     /// Counts of the thread's accesses and times.
     pub account: Account,
-    /// The calls that it is in.
+    /// The calls that the thread is in.
     pub calls: Calls,
-    /// The cpu that it runs on, or ran on last, and that cpu's node.
+    /// The cpu that the thread runs on, or ran on last, and that cpu's node.
     pub cpu: usize,
     pub home: usize,
-    /// The time at which its turn ends.
+    /// The time at which the thread's turn ends.
     pub until_ps: u64,
-    /// The time at which its turn began.
+    /// The time at which the thread's turn began.
     began_ps: u64,
     /// Time and busy time, without the current turn.
     pub now_ps: u64,
     busy_ps: u64,
-    /// The address to clear at its end.
+    /// The address to clear when the thread ends.
     pub clear_at: u64,
     /// The policy for pages that the thread touches first.
     pub placement: Option<Placement>,
@@ -66,7 +66,8 @@ pub struct Thread {
     pub pages: Pages,
     /// The lines that it caches.
     pub lines: Lines,
-    /// The line that it accessed last in this turn; it and its page cannot have moved since.
+    /// The line that the thread accessed last in this turn; it and its page cannot have moved
+    /// since.
     pub last_line: u64,
     pub last_page: u64,
 }
@@ -105,14 +106,14 @@ impl Thread {
         }
     }
 
-    /// Resets it for another thread in this seat.
+    /// Resets the state for another thread in this seat.
     pub fn renew(&mut self, Born { index, clear_at }: Born) {
         (self.index, self.clear_at) = (index, clear_at);
         (self.placement, self.loaded) = (None, None);
         (self.calls, self.pages) = (Calls::default(), Pages::default());
     }
 
-    /// Resets it for its first turn in a new process.
+    /// Resets the state for the thread's first turn in a new process.
     pub fn starts_over(&mut self, engine: &Engine, seat: usize) {
         self.account = Account::default();
         self.shadow = engine.shadow(seat);
@@ -214,7 +215,7 @@ impl Thread {
     #[inline]
     fn begins(&mut self, block: &'static Block) {
         if self.is_passing {
-            // What comes next depends on the order of two threads, which has no mean.
+            // The next event depends on the order of two threads, which has no mean.
             let meets = mem::take(&mut self.meets);
             if (meets || self.pace.is_new(block)) && self.shadow.asks(meets) {
                 self.next_stretch();
@@ -261,8 +262,8 @@ impl Thread {
         if self.is_passing { self.passes(made) } else { self.simulates(made) }
     }
 
-    /// Repeats an access that it has made recently, while blocks pass at their pace; returns false
-    /// for any other.
+    /// Repeats an access that the thread has made recently, while blocks pass at their pace;
+    /// returns false for any other access.
     #[inline]
     pub fn again(&mut self, address: u64, kind: Kind) -> bool {
         self.is_passing && self.lines.again(address, kind)
@@ -337,7 +338,7 @@ impl Thread {
         (self.last_line, self.last_page) = (NONE, NONE);
     }
 
-    /// Ends its turn; returns its time in ps.
+    /// Ends the thread's turn; returns its time in ps.
     pub fn leaves(&mut self) -> u64 {
         self.catches_up();
         if let Some(active) = self.active.take() {
@@ -347,12 +348,12 @@ impl Thread {
         self.now_ps
     }
 
-    /// Advances it to the end of a spin.
+    /// Advances the thread to the end of a spin.
     pub fn spins(&mut self, until_ps: u64) {
         self.busy_ps += until_ps.saturating_sub(self.now_ps);
     }
 
-    /// Returns its busy time, running or waiting for memory, in ps.
+    /// Returns the thread's busy time, running or waiting for memory, in ps.
     pub fn busy_ps(&self) -> u64 {
         let is_running = self.active.is_some();
         self.busy_ps + if is_running { self.time_ps() - self.began_ps } else { 0 }

@@ -1,11 +1,9 @@
 //! Runs one thread of the program at a time: the turn passes between host threads in the order of
-//! the machine's time, whatever the host does.
-//!
-//! The holder of the turn may touch the shared state ([`super::world`]); the others wait in one of
-//! our callbacks or in the kernel. QEMU sometimes waits until all threads have left translated code
-//! (`start_exclusive`), for fork(2) and for atomic operations that the host lacks. The [`watch`]
-//! notices that and releases the waiting threads, which replay what they did without the turn once
-//! they have it again.
+//! the machine's time, whatever the host does. The holder of the turn may touch the shared state
+//! ([`super::world`]); the others wait in one of the plugin's callbacks or in the kernel. QEMU
+//! sometimes waits until all threads have left translated code (`start_exclusive`), for fork(2) and
+//! for atomic operations that the host lacks. The [`watch`] notices this and releases the waiting
+//! threads, which replay what they did without the turn once they have it again.
 
 mod fork;
 mod waking;
@@ -38,7 +36,7 @@ const LONGEST_BIRTH: Duration = Duration::from_secs(2);
 pub enum Leave {
     /// The thread could continue.
     Yields,
-    /// The thread could continue, after the others of its cpu.
+    /// The thread can continue, after the others of its cpu.
     GivesWay,
     /// The thread spins on an address until another one changes it, or until this time in ps.
     Spins(u64),
@@ -67,7 +65,7 @@ pub struct Born {
     pub clear_at: u64,
 }
 
-/// A host thread that runs one of the program.
+/// A host thread that runs one of the program's threads.
 #[derive(Debug)]
 struct Host {
     thread: Thread,
@@ -75,9 +73,10 @@ struct Host {
     tid: i32,
     /// Present until its first turn.
     born: Option<Born>,
-    /// If true, it is in a system call of the program.
+    /// True if the thread is in a system call of the program.
     in_call: bool,
-    /// The address that it waits at (futex(2)), and whether the host thread is asleep there.
+    /// The address that the thread waits at (futex(2)), and whether the host thread is asleep
+    /// there.
     futex: Option<(u64, bool)>,
 }
 
@@ -106,7 +105,7 @@ pub struct Order {
 pub struct Turns {
     order: Mutex<Order>,
     holder: AtomicUsize,
-    /// If true, the holder has taken the turn, and may be using the shared state; changed under the
+    /// True if the holder has taken the turn, and may be using the shared state; changed under the
     /// lock.
     taken: AtomicBool,
     /// Number of times that the turn was given.
@@ -171,7 +170,7 @@ impl Turns {
             self.watch();
         }
         match birth {
-            // Its creator holds the turn, and will let others run when it is out of the kernel.
+            // The creator holds the turn, and will let others run when it has left the kernel.
             Some(_) if !self.is_holder(NOBODY) => self.news.store(true, Relaxed),
             _ => self.notify_holder(&mut order),
         }
@@ -183,6 +182,7 @@ impl Turns {
     pub fn await_births(&self) {
         let asked = Instant::now();
         while !self.order().births.is_empty() && asked.elapsed() < LONGEST_BIRTH {
+            // Not under the lock, which the new threads need to arrive.
             thread::yield_now();
         }
         self.order().births.clear();
@@ -191,6 +191,8 @@ impl Turns {
 
     /// Waits for the seat's turn; returns `None` if the thread must continue without it.
     pub fn take(&self, seat: usize, patience: Patience) -> Option<Turn> {
+        // The relaxed loads below only end the wait; what follows from them is read again under the
+        // lock.
         let let_go = self.let_go.load(Relaxed);
         let begun = Instant::now();
         // Pairs with the store in `give`: makes visible what others did in their turns.
@@ -199,6 +201,8 @@ impl Turns {
             if is_let_go || self.ending.load(Relaxed) {
                 return None;
             }
+            // A thread that ends keeps the turn until QEMU has cleared its address, and has then
+            // left these functions: its waiters must look for that.
             if self.any_ends.load(Relaxed) {
                 self.remove_ended(&mut self.order());
                 thread::yield_now();
@@ -213,7 +217,7 @@ impl Turns {
             }
         }
         let mut order = self.order();
-        // Before this thread can store to a futex that others are about to wait at.
+        // Otherwise this thread could store to a futex at which others are about to wait.
         order.settle();
         order.is_back(seat);
         // The turn may have been given to another seat before the lock was taken.
@@ -223,7 +227,7 @@ impl Turns {
     }
 
     /// Marks the seat's thread as waiting in translated code and ready: if the host kept it asleep
-    /// for long, it was mistaken for a thread that waits for something.
+    /// for long, it was mistaken for a waiting thread.
     fn is_in_code(&self, seat: usize) {
         let mut order = self.order();
         if !order.schedule.is_ready(seat) {
@@ -253,14 +257,14 @@ impl Turns {
     pub fn ends(&self, seat: usize, clear_at: u64) {
         let mut order = self.order();
         order.ends.push((seat, clear_at));
-        // It no longer touches the shared state, and only the kernel can end it.
+        // The thread no longer touches the shared state, and only the kernel can end it.
         order.is_in_call(seat, true);
         self.any_ends.store(true, Relaxed);
         self.remove_ended(&mut order);
         order.hosts.iter().flatten().for_each(|host| host.thread.unpark());
     }
 
-    /// Removes threads that have ended and had their addresses cleared.
+    /// Removes ended threads with addresses that the kernel has cleared.
     pub fn remove_ended(&self, order: &mut Order) {
         // Memory that cannot be read counts as cleared: it may be unmapped, or there is no address
         // (0).
@@ -282,7 +286,7 @@ impl Turns {
         self.news.load(Relaxed)
     }
 
-    /// Returns true if the seat's thread, which is the calling one, has taken the turn and still holds
+    /// Returns true if the calling thread, which is the seat's, has taken the turn and still holds
     /// it.
     #[inline]
     pub fn has_taken(&self, seat: usize) -> bool {
@@ -299,6 +303,7 @@ impl Turns {
     /// Returns true if the calling thread has taken the turn and still holds it: all others stay
     /// out until it gives the turn away.
     pub fn is_own(&self) -> bool {
+        // Under the lock, so that the turn cannot pass between the two checks.
         let order = self.order();
         let holder = order.hosts.get(self.holder.load(Relaxed)).and_then(Option::as_ref);
         self.taken.load(Relaxed)

@@ -29,7 +29,7 @@ pub const MOST_CALLERS: usize = 12;
 pub struct World {
     /// The model of the machine.
     pub engine: &'static Engine,
-    /// The threads by seat; the running one is known by its address, too.
+    /// The threads by seat; the address of the running one is known, too.
     pub threads: Seats<Thread>,
     /// The location of each page.
     pub space: Space,
@@ -38,7 +38,7 @@ pub struct World {
     pub hides_stores: bool,
     /// Use of the page of zeros.
     pub zeros: Option<&'static PageUse>,
-    /// Pages of files that were mapped around a load from one of them, in groups.
+    /// Groups of pages of a file that were mapped when one of their pages was loaded.
     pub mapped: BTreeSet<u64>,
     /// True if processes may share pages with this one.
     pub has_children: bool,
@@ -50,14 +50,14 @@ pub struct World {
     pub heap: Option<(u64, u64)>,
     /// Accesses to pages for which the machine had no memory left.
     pub unplaced: u64,
-    /// The program that this process will become, outside of the emulation.
+    /// The program that this process will execute outside of the emulation.
     pub becomes: Option<String>,
     pub time_line: TimeLine,
     /// All threads' busy time when this process last reported while running, in ps.
     pub reported_ps: u64,
     /// The latest time of any thread, in ps.
     latest_ps: u64,
-    /// Increased when pages go or move, which invalidates the threads' caches.
+    /// Incremented when pages are freed or move, which invalidates the threads' caches.
     pub generation: u32,
     pub nodes: usize,
     follows_users: bool,
@@ -191,8 +191,8 @@ impl World {
         }
     }
 
-    /// Places the page of an access in a region, if it has no place, and lets the seat's thread wait for
-    /// the kernel; also returns the node of the huge page that could be around it.
+    /// Places the page of an access in a region, if it is not placed yet, and lets the seat's
+    /// thread wait for the kernel; also returns the node of the huge page that could be around it.
     fn touches(
         &mut self,
         seat: usize,
@@ -233,11 +233,11 @@ impl World {
     #[cold]
     fn look_up(&mut self, seat: usize, made: &Made) -> Option<Remembered> {
         let number = made.address / PAGE_BYTES;
-        // Handing the page over begins the next one, in which it is looked up again.
+        // Handing the page over begins the next generation, in which the page is looked up again.
         let generation = self.generation;
         let store = made.kind == Kind::Store;
         let region = self.regions.of(made.address, |known, path| match path {
-            // A thread begins with its arguments on its stack.
+            // A thread's arguments are on its stack from the start.
             "" if store && known.iter().all(|region| region.name != STACK) => STACK.to_owned(),
             "" => ANONYMOUS.to_owned(),
             path => path.to_owned(),
@@ -345,7 +345,7 @@ fn clear(figures: &VcpuFigures) {
     of_nodes.chain(own).chain(kernel).for_each(|figure| figure.set(0));
 }
 
-/// Nodes (positions) on which a page might be, where known.
+/// Positions of the nodes on which a page might be, if known.
 struct Homes {
     /// Home of the page's huge page.
     block: Option<usize>,
@@ -355,7 +355,7 @@ struct Homes {
     users: Option<usize>,
 }
 
-/// Returns a page's locations under the placements that are watched; all are its own if the program
+/// Returns a page's locations under the watched placements; all are the actual one if the program
 /// chose its node.
 fn elsewhere(
     watched: &[Alternative],

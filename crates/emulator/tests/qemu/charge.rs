@@ -71,8 +71,8 @@ fn only_misses_reach_memory() {
         let run = program.run(&qemu, 1, &format!("{MACHINE},{CACHE},mode=count"), &[]);
         // A pointer to itself, in a line that was stored to before.
         assert_eq!(node(&run, 0, 0), [10_000, 1, 0, 1, 100]);
-        // 16 KiB fit, and one line was there; 64 KiB in order evict themselves, except the first 16
-        // lines.
+        // 16 KiB fit, and one line was there already; 64 KiB in order evict themselves, except the
+        // first 16 lines.
         assert_eq!(node(&run, 3, 0), [512, 0, 255, 0, 25_500]);
         assert_eq!(node(&run, 4, 0)[2], 2 * 1024 - 256);
     }

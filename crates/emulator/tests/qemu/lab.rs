@@ -72,7 +72,7 @@ impl Program {
         Self { directory }
     }
 
-    /// Runs it on `cpus` cpus, the second half of them on node 1.
+    /// Runs a program on `cpus` cpus, the second half of them on node 1.
     pub fn run(&self, qemu: &Qemu, cpus: usize, plugin: &str, options: &[&str]) -> Run {
         let report = self.directory.path().join("report.json");
         let console = self.directory.path().join("console");

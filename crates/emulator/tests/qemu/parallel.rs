@@ -6,7 +6,7 @@ use crate::lab::{ICOUNT, NODE0, NODE1, Program, Run, qemus};
 
 pub const LINES: u64 = 20_000;
 const MACHINE: &str = "cpus=0.0.1.1,memory=512M.512M,latency=100.200/200.100,start=marker";
-/// Large enough that waiting for each other stays in the cache.
+/// Large enough that spinning cpus stay in the cache.
 const CACHE: &str = "caches=1:32K:8:64:cpu";
 
 /// Returns a program in which every cpu reads its own lines: two cpus from each node, one of them
@@ -64,7 +64,7 @@ fn each_vcpu_is_charged_for_its_own_accesses_in_its_own_time() {
 fn cpus_that_read_one_nodes_memory_at_once_get_its_bandwidth() {
     let program = program();
     for qemu in qemus() {
-        // Node 0 delivers a line every 160 ns, and two cpus want one every 100 and 200 ns.
+        // Node 0 delivers a line every 160 ns; two cpus request one every 100 and 200 ns.
         let run = run(&program, &qemu, "mode=virtual,node-bandwidth=400.0");
         let (near_cpu, far_cpu) = (run.said[0], run.said[2]);
         let bytes = 2 * LINES * 64;

@@ -14,7 +14,7 @@ use numalab_topology::Machine;
 use crate::error::ExploreError;
 use crate::process;
 
-/// The least size of a mapping with guest memory, in bytes; smaller ones belong to QEMU itself.
+/// The minimum size of a mapping with guest memory, in bytes; smaller ones belong to QEMU itself.
 const LEAST_GUEST_BYTES: u64 = 32 << 20;
 /// Time limit for a monitor, which does not answer while it has another client.
 const LIMIT: Duration = Duration::from_secs(2);

@@ -98,8 +98,8 @@ pub(crate) struct Writing {
 impl Writing {
     /// Reads or creates the file, after waiting for other collections.
     pub(crate) fn begin(path: &Path) -> Result<Self, FleetError> {
-        // Without locks, the file of the last of two concurrent collections stays, and the next
-        // collection reads the runs missing in it.
+        // Without locks, the file of the last of several concurrent collections stays, and the next
+        // collection reads the missing runs.
         let held = open_locked(path, Duration::MAX).map_err(io::Error::from);
         let held = held.map_err(FleetError::store(path))?;
         let store = Store::open(path)?;

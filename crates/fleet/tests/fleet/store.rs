@@ -53,7 +53,7 @@ fn a_damaged_line_is_named_by_its_number() {
     fs::write(&store, text.replacen("\"planned\":", "\"planned\":-", 2)).unwrap();
     let error = refused(&store).to_string();
     assert!(error.contains("fleet.jsonl: line 2: invalid value: integer `-"), "{error}");
-    // Like a truncated copy.
+    // A copy that was cut short ends within a line.
     fs::write(&store, &text[..text.len() - 30]).unwrap();
     let error = refused(&store).to_string();
     assert!(error.contains("line 4: EOF while parsing"), "{error}");
@@ -156,7 +156,7 @@ fn a_run_that_was_copied_under_another_name_is_counted_once() {
     let (read, copies, hosts) = collect("one.jsonl");
     assert_eq!((read, copies), (2, vec![said.to_owned()]));
     assert_eq!(hosts, ["host00000", "host00001"]);
-    // One that is in the store stays, whatever the names are.
+    // A run that is in the store stays, whatever the names are.
     copy("host00000/measure-1", "a-new/measure-1");
     let (read, copies, hosts) = collect("one.jsonl");
     assert_eq!((read, copies.len()), (0, 2), "{copies:?}");

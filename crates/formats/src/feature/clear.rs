@@ -218,7 +218,7 @@ fn offline_nodes(machine: &mut Machine) {
     machine.tiers.retain(|tier| !tier.nodes.is_empty());
 }
 
-/// Puts everything on one node without further properties.
+/// Puts the whole machine on one node without further properties.
 fn one_node(machine: &mut Machine) {
     if machine.nodes.len() < 2 {
         return;

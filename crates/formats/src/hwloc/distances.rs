@@ -73,7 +73,7 @@ fn read_v1(
     let mut values = Vec::new();
     for latency in element.children().filter(|child| child.has_tag_name("latency")) {
         let value = (decimal(latency, "value")? * base).round();
-        // A value above 255 only has to stay above it: such a distance is unknown.
+        // A value above 255 only has to stay above 255: such a distance is unknown.
         let byte = (0u8..=u8::MAX).find(|&byte| f64::from(byte) >= value);
         values.push(byte.map_or(u64::MAX, u64::from));
     }

@@ -39,7 +39,7 @@ const fn latency(name: &'static str, fields: Fields) -> Attribute {
     Attribute { name, flags: LOWER_FIRST | NEED_INITIATOR, fields, scale: 1000 }
 }
 
-/// The attributes of reads and writes come before those of both, which are their mean.
+/// The attributes of reads and writes precede those of both, which are their mean.
 const ATTRIBUTES: [Attribute; 6] = [
     bandwidth("ReadBandwidth", |of| vec![&mut of.read_bandwidth_mb_per_s]),
     bandwidth("WriteBandwidth", |of| vec![&mut of.write_bandwidth_mb_per_s]),
@@ -52,7 +52,7 @@ const ATTRIBUTES: [Attribute; 6] = [
 ];
 
 impl Attribute {
-    /// Returns the value of its field, or the mean of its fields.
+    /// Returns the value of the attribute's field, or the mean of its fields.
     fn of(&self, access: &AccessAttributes) -> Option<u64> {
         let mut access = access.clone();
         let values = (self.fields)(&mut access).into_iter().filter_map(|field| *field);

@@ -33,8 +33,8 @@ pub(super) fn huge_pages(node: Element<'_, '_>) -> Result<Vec<HugePagePool>, Rea
 }
 
 /// Returns the memory-side caches around a node, nearest to the cpus first. On a Knights Landing,
-/// high-bandwidth memory that is a separate node is not a cache of the node, but the memory that
-/// the cache consists of.
+/// high-bandwidth memory that is a separate node is not a cache of the node, but the memory of the
+/// cache.
 pub(super) fn memory_side_caches(node: Element<'_, '_>) -> Result<Vec<MemorySideCache>, ReadError> {
     if matches!(node.attribute("subtype"), Some("HBM" | "MCDRAM")) {
         return Ok(Vec::new());

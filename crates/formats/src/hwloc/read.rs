@@ -298,8 +298,9 @@ impl<'a> Reader<'a> {
         Ok(caches)
     }
 
-    /// Returns the restrictions of the process, if it may use less than everything shown. A process
-    /// without any cpu or memory could not have written the file: empty sets restrict nothing.
+    /// Returns the restrictions of the process, if it may use less than the whole topology. A
+    /// process without any cpu or memory could not have written the file, so empty sets restrict
+    /// nothing.
     fn allowed(&mut self) -> Result<Option<Allowed>, ReadError> {
         let Some(machine) = self.objects.machine else {
             return Ok(None);
@@ -378,7 +379,7 @@ fn cache_of(element: Element<'_, '_>) -> Option<(u8, CacheKind)> {
     Some((level.parse().ok()?, kind))
 }
 
-/// Returns true if our own writer marked a node in this way.
+/// Returns true if numalab's own writer marked a node in this way.
 fn is_marked(node: Element<'_, '_>, mark: &str) -> bool {
     let mut infos = node.children().filter(|child| child.has_tag_name("info"));
     infos.any(|info| info.attribute("name") == Some(mark))

@@ -97,7 +97,8 @@ impl Item {
         Ok(Self { name: name.to_owned(), kind, count, is_attached: false, attributes })
     }
 
-    /// Returns true for a name of its type: any of its names, but a die is not a group.
+    /// Returns true if a name denotes the item's type: any of the type's names, except that a die
+    /// is not a group.
     pub(super) fn has_name(&self, name: &str) -> bool {
         kind(name) == Some(self.kind)
             && (self.kind != Kind::Group || self.name.eq_ignore_ascii_case(name))

@@ -79,7 +79,7 @@ fn place(items: &[Item], numbers: &[u32], assembly: &mut Assembly) -> Result<(),
         }
         if item.kind == Kind::Node {
             let cpus = numbers.len() / objects;
-            // An object's nodes come after those of the objects inside it.
+            // An object's nodes follow those of the objects inside it.
             nodes.extend((0..objects).map(|o| ((o + 1) * cpus, cpus, depth, &item.attributes)));
         }
         let most = numalab_topology::MAX_NODES;

@@ -26,8 +26,8 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Returns true if a node is attached to such an object directly, without an object made for
-    /// it.
+    /// Returns true if a node is attached directly to such an object, without an object made for
+    /// the node.
     fn holds_nodes(&self) -> bool {
         !matches!(self, Self::Core(_) | Self::Pu(_))
     }

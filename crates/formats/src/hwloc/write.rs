@@ -39,7 +39,7 @@ struct Writer<'m> {
     machine: &'m Machine,
     tree: &'m Tree,
     xml: XmlText,
-    /// Number of objects written, from which their numbers (`gp_index`) come.
+    /// Number of objects written so far, which gives the next object its number (`gp_index`).
     objects_written: u64,
     /// The numbers of the nodes' objects.
     node_objects: BTreeMap<NodeId, u64>,

@@ -9,11 +9,11 @@ use crate::size::parse_reported;
 
 /// The highest level of caches in any machine.
 const MOST_LEVELS: u8 = 9;
-/// The largest odd factors in the sizes of caches of levels 1 and 2: 3 in 48 KiB, 5 in 1.25 MiB. A sum
-/// over different cores seldom has one as small.
+/// The largest odd factor in the sizes of caches of levels 1 and 2: 3 in 48 KiB, 5 in 1.25 MiB. A
+/// sum over different cores seldom has one as small.
 const MOST_ODD: [u64; 2] = [3, 5];
-/// Sizes in MiB of the L3 caches of AMD's processors, which have several each. The sum of two
-/// different ones, such as 16 and 8, is also the sum of two equal ones.
+/// Sizes in MiB of L3 caches of AMD processors with several of them. The sum of two different ones,
+/// such as 16 and 8, is also the sum of two equal ones.
 const AMD_L3_MIB: [u64; 10] = [2, 4, 5, 6, 8, 16, 32, 48, 96, 128];
 const KIB: u64 = 1 << 10;
 
@@ -59,7 +59,7 @@ impl CacheLine {
         })
     }
 
-    /// Returns the level of a name such as `L1d`; `None` if it is not that of a cache.
+    /// Returns the level of a name such as `L1d`; `None` if the name is not a cache's.
     pub(super) fn level_of(name: &str) -> Option<u8> {
         let digits = name.strip_prefix(['L', 'l'])?.trim_end_matches(['d', 'i', 'D', 'I']);
         digits.parse().ok().filter(|level| (1..=MOST_LEVELS).contains(level))

@@ -29,8 +29,8 @@ pub(super) fn add(
     }
 }
 
-/// Adds the caches of which the machine has only one; returns true if that of level 3 is one of them.
-/// A finding names the others: without cores, the cpus of each are unknown.
+/// Adds the caches of which the machine has only one; returns true if the level 3 cache is one of
+/// them. A finding names the others: without cores, the cpus of each are unknown.
 pub(super) fn add_whole(lines: &Lines, machine: &mut Machine, findings: &mut Findings) -> bool {
     let (whole, others): (Vec<&CacheLine>, Vec<_>) =
         lines.caches.iter().partition(|line| line.instances == Some(1));

@@ -147,7 +147,7 @@ impl Lines {
         self.models.len() > 1 || self.caches.iter().any(differ)
     }
 
-    /// Returns true for a processor of AMD, or of Hygon, which are alike.
+    /// Returns true for a processor of AMD, or of Hygon, which makes the same cores.
     pub(super) fn is_amd(&self) -> bool {
         ["AuthenticAMD", "HygonGenuine"].contains(&self.vendor.as_str())
     }
@@ -170,7 +170,7 @@ impl Lines {
         Err(ReadError::Cut { format: FORMAT, what: "cpus of nodes", announced, described })
     }
 
-    /// Fails if fewer cpus or nodes are listed than counted, because a part of the text is missing.
+    /// Fails if fewer cpus or nodes are listed than counted, because part of the text is missing.
     fn check_whole(&self) -> Result<(), ReadError> {
         let mut cpus = self.online.clone();
         cpus.extend_from(&self.offline);

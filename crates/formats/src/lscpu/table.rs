@@ -70,7 +70,7 @@ pub(super) fn rows(
     let mut plain = String::new();
     let mut others = Vec::new();
     for (number, line) in lines {
-        // A header first: the mark before its titles looks like a prompt.
+        // A header is tried first, because the mark before its titles looks like a prompt.
         if let Some(found) = Header::of(line) {
             if header.replace(found).is_some() {
                 return Err(Place::Line(*number).wrong(line, "one table"));
@@ -79,7 +79,7 @@ pub(super) fn rows(
             || line.trim_start().starts_with('#')
             || pasted::is_prompt(line)
         {
-            // Prompts, and the sentences that `lscpu -p` prints above its table.
+            // Skips prompts, and the sentences that `lscpu -p` prints above its table.
         } else if let Some(header) = &header {
             match header.row(*number, line) {
                 // A row has at least the number of its cpu.

@@ -13,11 +13,11 @@ pub struct MemoryFigures {
     /// Load-to-use latency of a hit in each level of the data caches in ns, nearest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cache_latency_ns: Vec<f64>,
-    /// Mean time in ns after which users other than these cpus, such as other guests of the host,
-    /// evict an unused line from the last cache, if that is shared.
+    /// Mean time in ns after which other users of the last cache, such as other guests of the host,
+    /// evict an unused line, if the cache is shared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub life_ns: Option<f64>,
-    /// Additional latency in ns of a line of memory in another page than those read last.
+    /// Additional latency in ns of a line of memory outside the pages read last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_page_ns: Option<f64>,
     /// Page faults; without it, first uses of pages take no time.
@@ -49,8 +49,8 @@ pub struct LoadFigures {
     /// Nodes of the cpus, for the links; `None` for the memory itself, for accesses from anywhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<NodeSet>,
-    /// The bandwidth at which it saturates in 10^6 bytes per second, if no curve is known: latency
-    /// rises towards it as on a Graviton3.
+    /// The bandwidth in 10^6 bytes per second at which the memory saturates, if no curve is known:
+    /// latency rises towards it as on a Graviton3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_mb_s: Option<f64>,
     /// Latency over bandwidth, by rising share of writes.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use numalab_topology::{Cpu, CpuId, CpuSet, Machine, Node};
 
 const MIB: u64 = 1 << 20;
-/// The least memory in bytes of a node that has any.
+/// Minimum memory in bytes of a node that has any.
 const LEAST_BYTES: u64 = 128 * MIB;
 
 /// Returns the machine with at most `cpus_per_node` cpus on each node, spread over its L3 groups

@@ -8,8 +8,8 @@ use crate::guest::Guest;
 
 /// The caches of a machine on which a program is followed, unless others are given.
 const USUAL_CACHES: &str = "32K,1M@4,16M@12.5";
-/// The stages of its memory model: misses that overlap, lines that stores take from other caches,
-/// and TLBs.
+/// The usual stages of the memory model: misses that overlap, lines that stores take from other
+/// caches, and TLBs.
 const USUAL_STAGES: [Stage; 3] = [Stage::Core, Stage::Owners, Stage::Tlb];
 
 /// The caches of a machine of tiers where no others are given.

@@ -48,7 +48,7 @@ impl MachineFile {
         checked(described)
     }
 
-    /// Returns its data caches by level, each level like its first cache.
+    /// Returns the machine's data caches by level, each level like its first cache.
     pub fn caches(&self) -> Vec<CacheLevel> {
         let data = |cache: &&Cache| cache.kind != CacheKind::Instruction;
         let levels: BTreeSet<u8> =
@@ -71,7 +71,8 @@ impl MachineFile {
         levels.into_iter().enumerate().filter_map(level).collect()
     }
 
-    /// Returns the latencies of lines from core to core, between the nodes of the guest.
+    /// Returns the latencies of cache lines transferred from core to core, between the nodes of the
+    /// guest.
     fn transfers(&self, guest: &Machine) -> Option<Transfers> {
         let mut transfers = self.memory.transfers.clone()?;
         let online = |machine: &Machine| -> Vec<NodeId> {

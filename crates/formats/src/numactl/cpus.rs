@@ -64,7 +64,7 @@ impl Lists {
     pub(super) fn cut(&self) -> Option<Cut> {
         let end = |list: &List| list.begin.1.trim_end().chars().count();
         let column = self.0.values().map(end).max()?;
-        // A space at the end of a line is lost with it.
+        // A space at the end of a line is lost with the rest.
         let at_end: Vec<&List> = self.0.values().filter(|list| end(list) + 1 >= column).collect();
         if at_end.len() < 2 || self.0.values().any(|list| list.is_whole()) {
             return None;

@@ -12,8 +12,8 @@ const BARS: [&str; 4] = ["|", "#", "//", ";"];
 /// The end of the tag that `mpirun --tag-output` puts before a line, without the colon.
 const TAG_END: &str = "<stdout>";
 
-/// Removes the prefix that all lines share, apart from digits that differ, if it looks like that of
-/// a log, or like the host or task that a parallel shell puts before each line; returns the prefix
+/// Removes the prefix that all lines share, apart from digits that differ, if it looks like a
+/// log's, or like the host or task that a parallel shell puts before each line; returns the prefix
 /// of the first line.
 pub(super) fn strip(lines: &mut [(usize, String)]) -> Option<String> {
     if let Some(first) = strip_numbers(lines) {

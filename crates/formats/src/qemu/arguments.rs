@@ -40,14 +40,14 @@ pub struct Smp {
 /// The option `-numa node`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QemuNode {
-    /// The backend of its memory, if it has any.
+    /// The backend of the node's memory, if it has any.
     pub backend: Option<MemoryBackend>,
-    /// The node with cpus that is nearest to its memory, if the machine has an HMAT.
+    /// The node with cpus that is nearest to the memory, if the machine has an HMAT.
     pub initiator: Option<usize>,
 }
 
 impl QemuMachine {
-    /// Returns the backends of its nodes, in order.
+    /// Returns the backends of the nodes, in order.
     pub fn backends_mut(&mut self) -> impl Iterator<Item = &mut MemoryBackend> {
         self.nodes.iter_mut().filter_map(|node| node.backend.as_mut()).chain(&mut self.cxl)
     }

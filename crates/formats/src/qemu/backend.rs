@@ -13,11 +13,11 @@ pub struct MemoryBackend {
     pub size_mib: u64,
     /// The pages behind it.
     pub pages: HostPages,
-    /// The host's nodes that it is bound to; if it is empty, the host decides.
+    /// The host nodes that the memory is bound to; if empty, the host decides.
     pub host_nodes: NodeSet,
-    /// True if all of it is touched before the guest starts.
+    /// True if the whole memory is touched before the guest starts.
     pub prealloc: bool,
-    /// True if the threads that touch it beforehand are kept on its host nodes.
+    /// True if the threads that touch the memory beforehand are kept on its host nodes.
     pub touched_there: bool,
     /// True if swap space is not reserved, so that guests larger than the host can start.
     pub unreserved: bool,
@@ -26,7 +26,7 @@ pub struct MemoryBackend {
 /// The pages behind guest memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HostPages {
-    /// The system's usual pages; transparent huge ones if the system gives them.
+    /// The system's usual pages, or transparent huge pages if the system provides them.
     #[default]
     Normal,
     /// Huge pages of this size from the system's pool (hugetlb).
@@ -47,7 +47,8 @@ impl MemoryBackend {
         add(words, "-object", self.to_string());
     }
 
-    /// Returns the object that keeps the threads that touch it beforehand on its host nodes.
+    /// Returns the object that keeps the threads which touch the memory beforehand on its host
+    /// nodes.
     fn thread_context(&self) -> Option<String> {
         let list = host_list("node-affinity", &self.host_nodes);
         self.touched_there.then(|| format!("thread-context,id=touch{}{list}", self.node))

@@ -15,7 +15,7 @@ use crate::guest::{Guest, GuestNode};
 /// The first bus of a host bridge; each has two buses, its own and that of its port.
 const FIRST_BUS: usize = 252;
 const BUSES_EACH: usize = 4;
-/// The limit that keeps their buses after those of other devices.
+/// The limit that keeps the buses of CXL devices after those of other devices.
 const MOST_DEVICES: usize = 16;
 const WINDOW_MIB: u64 = CXL_WINDOW_UNIT >> 20;
 

@@ -27,7 +27,7 @@ const LEAST_WIDTH: u32 = 150;
 /// The largest number of cores that are drawn separately.
 const MOST_CORES: usize = 288;
 const MOST_CORES_IN_GROUP: usize = 64;
-/// The largest number of cpus of a core that are written one below the other.
+/// Maximum number of a core's cpus that are written below each other.
 const MOST_THREADS: usize = 4;
 /// Number of characters in a line of a collapsed list.
 const LIST_LETTERS: usize = 24;
@@ -341,7 +341,7 @@ fn core_lines(core: &[&Cpu]) -> Vec<String> {
     vec![set.to_string()]
 }
 
-/// Returns `L3 5 · 32 MiB`, with a mark if other nodes have a part of it.
+/// Returns `L3 5 · 32 MiB`, with a mark if the group extends to other nodes.
 fn group_label(machine: &Machine, number: u32, cpus: &[&Cpu]) -> String {
     let first = cpus.first().map(|cpu| cpu.id);
     let l3 = machine.caches.iter().find(|cache| {

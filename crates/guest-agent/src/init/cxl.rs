@@ -16,7 +16,8 @@ const SYSTEM_MEMORY: &str = "/sys/bus/dax/drivers/kmem";
 /// Drivers find their devices one after another; a loaded machine under TCG takes seconds.
 const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// The interleave granularity in bytes of a region with several devices; ours have one device.
+/// The interleave granularity in bytes of a region with several devices; regions here have one
+/// device.
 const GRANULARITY: &str = "256";
 
 /// Makes a region for each device, on the window of its host bridge; does nothing without devices.
@@ -27,7 +28,7 @@ pub(super) fn bring_online() -> Result<(), InitError> {
     }
     let endpoints =
         wait_for("CXL devices", windows.len(), || devices_of_type("cxl_decoder_endpoint"))?;
-    // Movable: the kernel does not put its own data there.
+    // Movable, so that the kernel does not put its own data there.
     write(Path::new(ONLINE), "online_movable")?;
     for window in &windows {
         let bus = read(&window.join("target_list"))?;

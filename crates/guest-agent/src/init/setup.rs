@@ -30,7 +30,7 @@ pub(super) fn mount_all() -> Result<(), InitError> {
         if kind == "tmpfs" && fs::read_dir(place).is_ok_and(|mut files| files.next().is_some()) {
             continue;
         }
-        // A job that needs it will report this better than we can here.
+        // A job that needs the file system reports its absence better than process 1 can.
         let _ = attach(kind, place);
     }
     Ok(())

@@ -13,7 +13,7 @@ pub const FIRST_DOMAIN: &str = "Domain-0";
 pub enum XenEvent {
     /// The toolstack is ready.
     Toolstack {
-        /// Duration of its start, in seconds.
+        /// Duration of the domain's start, in seconds.
         seconds: f64,
         /// The output of `xl info -n`.
         info: String,
@@ -100,7 +100,7 @@ pub struct DomainAnswer {
 }
 
 impl DomainPlace {
-    /// Returns the number of all frames that were found.
+    /// Returns the total number of frames that were found.
     pub fn total(&self) -> u64 {
         self.frames.values().sum::<u64>() + self.elsewhere
     }

@@ -10,7 +10,7 @@ pub struct NodeRange {
     pub node: u32,
     /// First address.
     pub start: u64,
-    /// The address after its last.
+    /// The address after the last one.
     pub end: u64,
 }
 
@@ -53,12 +53,13 @@ pub struct DomainPlan {
     pub kind: DomainKind,
     pub memory_mib: u64,
     pub vcpus: u32,
-    /// The node it should be on according to the plan, if any.
+    /// The node that the domain should be on according to the plan, if any.
     pub home: Option<u32>,
-    /// The machine's cpus it is pinned to, as a list such as `0-3`; ignored without pinning.
+    /// The machine's cpus that the domain is pinned to, as a list such as `0-3`; ignored without
+    /// pinning.
     pub cpus: String,
     pub pinning: Pinning,
-    /// The cpupool it is in, if not the first.
+    /// The domain's cpupool, if not the first.
     pub pool: Option<String>,
 }
 
@@ -120,7 +121,7 @@ impl Default for XenLimits {
 }
 
 impl Pinning {
-    /// Returns its name in plans, arguments and reports.
+    /// Returns the kind's name in plans, arguments and reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -138,7 +139,7 @@ impl DomainPlan {
         self.kind == DomainKind::Pv && of(self) == of(other)
     }
 
-    /// Returns its configuration for `xl create` (xl.cfg(5)).
+    /// Returns the domain's configuration for `xl create` (xl.cfg(5)).
     pub fn configuration(&self, kernel: &str, image: &str) -> String {
         let kind = match self.kind {
             DomainKind::Pv => "pv",
@@ -154,8 +155,7 @@ impl DomainPlan {
             memory = self.memory_mib,
         );
         match self.pinning {
-            // One item for each vCPU: those without one could run, and have memory,
-            // anywhere.
+            // One item for each vCPU: a vCPU without one could run, and have memory, anywhere.
             Pinning::CpusAndMemory => {
                 let items = vec![format!("\"{}\"", self.cpus); self.vcpus as usize];
                 let _ = writeln!(text, "cpus = [{}]", items.join(", "));

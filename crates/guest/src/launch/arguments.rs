@@ -158,8 +158,7 @@ fn arguments(launch: &Launch, wiring: &Wiring) -> Vec<String> {
     add(&["-serial", "chardev:console"]);
     match wiring.system {
         System::Bare => add(&["-device", EXIT_PORT]),
-        // Without a result channel, the exit port is the only way for such a kernel to report a
-        // status.
+        // Without a result channel, such a kernel can report a status only through the exit port.
         System::Raw(_) => {
             add(&["-device", EXIT_PORT]);
             // QEMU pauses at the guest's end instead of exiting, so that its memory can still be

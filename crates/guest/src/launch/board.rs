@@ -12,16 +12,16 @@ use crate::qemu::AcceleratorKind;
 /// Reason why a guest cannot have this processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BoardError {
-    /// QEMU's machine for it lacks the feature.
+    /// QEMU's machine for the processor lacks the feature.
     #[error("--arch {} does not support {what}", .architecture.name())]
     Unable {
         architecture: Architecture,
-        /// The feature that it lacks.
+        /// The missing feature.
         what: &'static str,
     },
 }
 
-/// Reports whether the machine can be described only by ACPI tables, and these come from firmware.
+/// Reports whether the machine can be described only by ACPI tables, which come from firmware.
 pub fn needs_firmware(architecture: Architecture, machine: &Machine) -> bool {
     // A device tree describes neither nodes without memory nor latencies and tiers.
     let is_empty = |node: &Node| node.online && node.memory_bytes == 0;

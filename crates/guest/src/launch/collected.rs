@@ -23,7 +23,7 @@ const HOME: &str = "/root";
 pub enum CollectError {
     #[error("result channel: the guest sent file {path:?}, expected only those of --collect")]
     NotAsked { path: String },
-    /// The files are too many, or too large together.
+    /// There are too many files, or they are too large together.
     #[error(
         "result channel: with {path:?}, of {size_bytes} bytes, the guest sent more than \
          {MOST_FILES} files or {MOST_BYTES} bytes"

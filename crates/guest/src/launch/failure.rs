@@ -152,7 +152,7 @@ impl GuestError {
         aborted && errors.contains("Assertion `")
     }
 
-    /// Returns the error that this one merely wraps, if it does.
+    /// Returns the error that this one wraps, if any.
     fn part(&self) -> Option<&dyn Classed> {
         Some(match self {
             Self::HostMemory(error) => error,

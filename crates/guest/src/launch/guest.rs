@@ -32,7 +32,7 @@ pub struct Guest {
     /// ACPI tables (`-acpitable`) that replace QEMU's own; if there are any, only cpus and the sum
     /// of memory are taken from the machine.
     pub tables: Vec<PathBuf>,
-    /// The host cpus of its vCPUs.
+    /// The host cpus of the guest's vCPUs.
     pub pins: Option<Pins>,
     /// Words added to the kernel's command line.
     pub kernel_arguments: Vec<String>,
@@ -40,10 +40,10 @@ pub struct Guest {
     pub hypervisor: Option<Hypervisor>,
     /// Disks of a guest run by [`Launch::run_raw`]; writes to them are lost.
     pub disks: Vec<Disk>,
-    /// The cost of its memory, if that is emulated.
+    /// The cost of the guest's memory, if it is emulated.
     pub memory_emulator: Option<MemoryEmulator>,
-    /// True if it boots numalab's own kernel, which unlike Linux runs in virtual time with several
-    /// cpus on every QEMU that has plugins.
+    /// True if the guest boots numalab's own kernel, which unlike Linux runs in virtual time with
+    /// several cpus on every QEMU that has plugins.
     pub own_kernel: bool,
     pub limits: Limits,
 }
@@ -60,9 +60,10 @@ pub struct Disk {
 pub struct Hypervisor {
     /// The hypervisor, an ELF file.
     pub program: PathBuf,
-    /// Words of its command line.
+    /// Words of the hypervisor's command line.
     pub arguments: Vec<String>,
-    /// The processor model that it sees (`-cpu`): hypervisors support fewer than kernels.
+    /// The processor model that the hypervisor sees (`-cpu`): hypervisors support fewer models than
+    /// kernels.
     pub cpu_model: String,
 }
 
@@ -80,7 +81,7 @@ pub struct Pins {
 pub struct Limits {
     /// From the start of QEMU to the first message of process 1.
     pub boot: Duration,
-    /// From there to the end of the command; `None` for no limit.
+    /// The limit from there to the end of the command; `None` for no limit.
     pub run: Option<Duration>,
 }
 
@@ -138,11 +139,11 @@ impl Guest {
         }
     }
 
-    /// Returns the accelerator as far as it is known without booting a guest; `None` if KVM must be
+    /// Returns the accelerator as far as known without booting a guest; `None` if KVM must be
     /// tried.
     pub fn known_accelerator(&self, choice: AcceleratorChoice) -> Option<Accelerator> {
         match choice {
-            // Tried even without a device: the user asked for KVM, and gets the reason why it
+            // Tried even without a device: the user asked for KVM, and must get the reason why it
             // fails.
             AcceleratorChoice::Kvm => None,
             AcceleratorChoice::Tcg => Some(Accelerator::tcg()),

@@ -9,7 +9,7 @@ pub use numalab_formats::qemu::HostPages;
 
 use crate::qemu::Abilities;
 
-/// Below this, Linux with numalab's image panics or finds no room for it.
+/// Minimum memory below which Linux with numalab's image panics or has no room for the image.
 const LEAST_LINUX_BYTES: u64 = 128 << 20;
 /// A booting kernel writes 64 bytes for each page of 4096 (`struct page` of Linux).
 const WRITTEN_SHARE: u64 = 4096 / 64;
@@ -50,7 +50,7 @@ pub enum HostMemoryError {
     )]
     TooLarge {
         memory_bytes: u64,
-        /// Least number of bytes written.
+        /// Minimum number of bytes written.
         written_bytes: u64,
         /// Half of the host's free memory.
         half_bytes: u64,

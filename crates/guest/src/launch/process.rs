@@ -1,4 +1,4 @@
-//! The QEMU process: started so that it cannot outlive this one, watched, ended.
+//! The QEMU process: its start, which ensures that it cannot outlive this process, and its end.
 
 use std::fs::File;
 use std::io;
@@ -61,7 +61,8 @@ impl QemuProcess {
             // A pidfd refers to this process even after its id has been reused.
             let handle = pidfd_open(Pid::from_child(&child), PidfdFlags::empty());
             let started = handle.map(|handle| (child.id(), handle));
-            // The receiver is gone only if the caller is, and then this process soon is too.
+            // The receiver exists as long as the caller does; without it, this process ends soon
+            // too.
             let _ = tell_start.send(started.map_err(io::Error::from));
             let _ = tell_end.send(child.wait());
         });
@@ -74,7 +75,7 @@ impl QemuProcess {
         self.pid
     }
 
-    /// Returns its exit status if it ends within the limit.
+    /// Returns QEMU's exit status if it ends within the limit.
     pub fn wait(&mut self, limit: Duration) -> Option<ExitStatus> {
         if self.status.is_none() {
             self.status = match self.ended.recv_timeout(limit) {
@@ -87,10 +88,10 @@ impl QemuProcess {
         self.status
     }
 
-    /// Kills it and waits until it is gone.
+    /// Kills QEMU and waits until it is gone.
     pub fn kill(&mut self) {
         if self.status.is_none() {
-            // Fails if it has ended by itself meanwhile.
+            // Fails if QEMU has ended by itself meanwhile.
             let _ = pidfd_send_signal(&self.handle, Signal::KILL);
             self.wait(KILL_LIMIT);
         }

@@ -1,4 +1,4 @@
-//! Runs any kernel, firmware or disk, known only by its console, and numalab's own kernel.
+//! Runs any kernel, firmware or disk, observed only by its console, and numalab's own kernel.
 
 mod end;
 mod patterns;
@@ -25,7 +25,7 @@ use super::watch::{Ended, Phase, StopCheck, Watch};
 use crate::qmp::{MemoryProof, PinReport, QmpClient, prove_memory};
 
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Time after its last line in which numalab's own kernel ends QEMU.
+/// Time allowed for numalab's own kernel to end QEMU after its last line.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 /// Time without output after which an unfinished line counts as a prompt.
 const PROMPT_AFTER: Duration = Duration::from_secs(1);
@@ -88,7 +88,8 @@ impl Launch {
         let expect = Regex::new(&regex::escape(end_marker)).ok();
         let patterns = Patterns { expect, fail: None };
         let limits = self.guest.limits;
-        // It has no first message that would end the boot phase, so one limit covers both.
+        // The kernel prints no first message that would end the boot phase, so one limit covers
+        // both phases.
         let limit = limits.run.map(|run| run.saturating_add(limits.boot));
         let system = (System::Bare, limit);
         let (outcome, console) = self.hear(runtime, system, &patterns, sink, asked)?;
@@ -214,7 +215,7 @@ fn follow(
             Ok(state @ ("internal-error" | "io-error" | "guest-panicked" | "watchdog")) => {
                 return Some(RawEnd::Suspended { state: state.to_owned() });
             }
-            // A user who pauses it over the control socket also resumes it.
+            // A user who pauses the guest over the control socket also resumes it.
             Ok(_) => {}
             Err(_) => return None,
         }

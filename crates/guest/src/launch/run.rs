@@ -13,7 +13,7 @@ use super::watch::{Phase, StopCheck, Watch};
 use crate::qmp::{MemoryProof, PinReport, QmpClient, prove_memory};
 use numalab_guest_agent::protocol::Exit;
 
-/// Time in which the guest must accept the data sent to it.
+/// Time within which the guest must accept the data sent to it.
 const SEND_LIMIT: Duration = Duration::from_secs(60);
 /// Time to wait for QEMU's end after the channel has closed, which gives the cause.
 const LAST_WORDS: Duration = Duration::from_secs(3);
@@ -95,7 +95,7 @@ impl Launch {
     }
 }
 
-/// Returns the complaint about a failed start that was followed by a successful one.
+/// Returns the complaint about a failed start that a successful one followed.
 fn started_anew(error: &GuestError) -> String {
     let error = error.to_string();
     format!("restarted: {}", error.lines().next().unwrap_or_default())

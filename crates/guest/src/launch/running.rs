@@ -22,7 +22,7 @@ use crate::qmp::{PinReport, QmpClient, QmpError};
 
 /// Longest time for an answer of QEMU's monitor, including touching all memory.
 const MONITOR_LIMIT: Duration = Duration::from_secs(120);
-/// Time within which QEMU ends after `quit`.
+/// Time within which QEMU must exit after `quit`.
 const QUIT_LIMIT: Duration = Duration::from_secs(10);
 
 /// A guest that has been started. Dropping it ends QEMU, then closes the console, then removes the

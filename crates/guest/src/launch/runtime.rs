@@ -52,7 +52,7 @@ pub struct GuestRecord {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunningGuest {
     pub directory: PathBuf,
-    /// The process id of its QEMU, once that has been started.
+    /// The process id of the guest's QEMU, once QEMU has been started.
     pub qemu: Option<u32>,
     pub record: GuestRecord,
 }

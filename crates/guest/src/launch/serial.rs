@@ -61,7 +61,7 @@ impl SerialWriter {
         }
     }
 
-    /// Lifts the limit of the queue: QEMU has ended, and only the rest of its pipe follows.
+    /// Lifts the limit of the queue once QEMU has ended and only the rest of its pipe follows.
     pub fn is_last(&self) {
         self.0.lock().is_last = true;
         self.0.changed.notify_all();
@@ -100,7 +100,7 @@ impl SerialReader {
         }
     }
 
-    /// Returns the output that waits, part by part.
+    /// Returns the queued output, part by part.
     pub fn rest(&self) -> impl Iterator<Item = Vec<u8>> {
         std::iter::from_fn(|| self.next_within(Duration::ZERO).ok())
     }

@@ -12,7 +12,7 @@ use super::console::Console;
 pub type StopCheck<'a> = &'a dyn Fn() -> bool;
 
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// Time that a kernel needs after a panic to print its cause.
+/// Time that a kernel needs to print the cause of a panic.
 const LAST_LINES: Duration = Duration::from_secs(2);
 
 /// The activity of a guest, for messages.

@@ -88,8 +88,8 @@ impl Followed {
         Ok(Self { report, processes, lost })
     }
 
-    /// Returns remarks for readers of the figures: the processes that were not followed, and that
-    /// several processes are counted as one.
+    /// Returns remarks for readers of the figures: which processes were not followed, and that
+    /// several processes count as one.
     pub fn remarks(&self) -> Vec<String> {
         let number = self.number();
         let several = (number > 1).then(|| {

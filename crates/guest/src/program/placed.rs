@@ -6,7 +6,7 @@ use numalab_record::Placed;
 use super::EmulatedProgram;
 
 impl EmulatedProgram {
-    /// Reports the wait of threads under these placements too.
+    /// Adds placements under which the wait of threads is reported as well.
     pub fn watch_alternatives(&mut self, placed: impl IntoIterator<Item = Placed>) {
         self.alternatives = placed.into_iter().map(|placed| emulators(&placed)).collect();
     }

@@ -8,8 +8,8 @@ use std::path::Path;
 /// The reports of a program's processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reports {
-    /// The report of each process (JSON, `numalab-emulator/1`), starting with the first one's. A
-    /// process that called exec left one for each program.
+    /// The report of each process (JSON, `numalab-emulator/1`), starting with the first process's.
+    /// A process that called exec left one for each program.
     pub texts: Vec<String>,
     /// Processes that started without leaving a report: they were killed.
     pub lost: Vec<u32>,

@@ -10,11 +10,12 @@ const ASK_LIMIT: Duration = Duration::from_secs(20);
 /// Optional features of a QEMU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Abilities {
-    /// True if it loads plugins (`-plugin`).
+    /// True if the program loads plugins (`-plugin`).
     pub plugins: bool,
-    /// True if it binds guest memory to host nodes (built with libnuma).
+    /// True if the program binds guest memory to host nodes (built with libnuma).
     pub host_nodes: bool,
-    /// True if it supports memory in sealed files (`memory-backend-memfd`), including huge pages.
+    /// True if the program supports memory in sealed files (`memory-backend-memfd`), including huge
+    /// pages.
     pub memfd: bool,
     /// Threads that preallocate memory can be kept on a node (`thread-context`).
     pub prealloc_context: bool,

@@ -25,9 +25,9 @@ pub struct QemuNeeds {
     pub architecture: Architecture,
     /// The oldest sufficient version, if 7.2 is not.
     pub least_version: Option<Version>,
-    /// True if it must load plugins.
+    /// True if QEMU must load plugins.
     pub plugins: bool,
-    /// True if it must have UEFI firmware, the only source of ACPI tables for an aarch64 guest.
+    /// True if QEMU must have UEFI firmware, the only source of ACPI tables for an aarch64 guest.
     pub firmware: bool,
 }
 
@@ -53,7 +53,7 @@ pub enum QemuError {
         architecture: Architecture,
         program: PathBuf,
         version: Version,
-        /// True if it loads plugins.
+        /// True if the program loads plugins.
         plugins: bool,
         needs: String,
     },

@@ -58,7 +58,7 @@ pub struct QmpClient {
     input: BufReader<Input>,
     output: Box<dyn Write + Send>,
     limit: Duration,
-    /// True if this QEMU may run on this machine; the thread ids of any other are those of
+    /// True if this QEMU may run on this machine; thread ids of a QEMU elsewhere are those of
     /// unrelated threads here.
     pub(super) is_here: bool,
     shutdown_reason: Option<String>,

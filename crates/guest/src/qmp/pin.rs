@@ -41,9 +41,9 @@ impl fmt::Display for PinReport {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PinnedVcpu {
     pub vcpu: Vcpu,
-    /// The host cpus on which its thread may run, as read back.
+    /// The host cpus on which the vCPU's thread may run, as read back.
     pub affinity: CpuSet,
-    /// The host cpu on which it ran last.
+    /// The host cpu on which the thread ran last.
     pub runs_on: Option<CpuId>,
 }
 
@@ -53,7 +53,7 @@ pub struct HelperThread {
     /// The thread's name in the kernel, or the I/O thread's name.
     pub name: String,
     pub thread: u32,
-    /// The host cpus on which it may run, as read back.
+    /// The host cpus on which the thread may run, as read back.
     pub affinity: CpuSet,
 }
 
@@ -150,8 +150,8 @@ fn process_of(vcpus: &[Vcpu]) -> Result<u32, PinError> {
         field(&status, "Tgid")?.parse().ok()
     };
     let found = process(first).filter(|process| is_qemu(*process));
-    // Root may pin any thread, and numbers that come from another machine or program could be those
-    // of any thread here.
+    // Root may pin any thread, and numbers from another machine or program could be those of any
+    // thread here.
     match vcpus.iter().find(|vcpu| found.is_none() || process(vcpu) != found) {
         None => Ok(found.unwrap_or_default()),
         Some(vcpu) => Err(PinError::NotHere { vcpu: vcpu.index, thread: vcpu.thread }),

@@ -10,7 +10,7 @@ pub struct Vcpu {
     /// Index, which is also the number in the guest's Linux.
     pub index: u32,
     pub thread: u32,
-    /// The guest node that it belongs to.
+    /// The guest node that the vCPU belongs to.
     pub node: Option<u32>,
 }
 

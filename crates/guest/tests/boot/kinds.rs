@@ -81,7 +81,7 @@ fn child_with_a_terminal() {
     fs::write(parent.join("exit"), outcome.exit.code().to_string()).unwrap();
 }
 
-/// Opens a new terminal: our end, and the one for a child.
+/// Opens a new terminal, with the test's end and the child's.
 fn terminal() -> (File, File) {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     let ours: OwnedFd = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();

@@ -17,7 +17,7 @@ pub enum CommandError {
     /// The file of its standard input could not be opened.
     #[error("cannot open the input of `{program}`, {}: {source}", input.display())]
     NoInput { program: String, input: PathBuf, source: io::Error },
-    /// The program exists, but something that it needs to start does not.
+    /// The program exists, but a file that it needs to start does not.
     #[error(transparent)]
     NotStarted(#[from] StartError),
     /// The system could not start or watch it.

@@ -33,8 +33,8 @@ pub fn spawn_held<T: Send, E: Send>(
     // until it has read the number that is written afterwards: nothing else has that number.
     unsafe {
         command.pre_exec(move || {
-            // The child's copy of our end would keep the pipe open, and it would wait forever if
-            // the other process dies or panics.
+            // The child's copy of the parent's end would keep the pipe open, and the child would
+            // wait forever if this process dies or panics.
             rustix::io::close(own_word_out);
             let number = rustix::process::getpid().as_raw_nonzero().get();
             write(&number_out, &number.to_ne_bytes())?;

@@ -98,7 +98,7 @@ impl<P: Read + AsFd> Output<P> {
                 self.dropped_bytes += count - kept;
             }
             Err(error) if is_for_later(&error) => {}
-            // The reader of the output notices that it is incomplete.
+            // The reader of the output notices the truncation.
             Ok(_) | Err(_) => self.pipe = None,
         }
     }

@@ -205,7 +205,7 @@ mod tests {
         Some(refused.to_string())
     }
 
-    /// Returns this program as one for the processor with this number, with another loader.
+    /// Returns this program's image, changed to the processor with this number and another loader.
     fn changed(processor: u16, loader: Option<&str>) -> Vec<u8> {
         let own = std::env::current_exe().unwrap();
         let mut bytes = fs::read(&own).unwrap();

@@ -7,7 +7,7 @@ fn shell(script: &str, limit_ms: u64) -> Result<Ran, CommandError> {
     run_command(tool("sh", ["-c", script]), limit, &Interrupt::never())
 }
 
-/// Waits until the process is gone: on a busy machine that takes a moment.
+/// Waits until the process is gone, which takes a moment on a busy machine.
 fn assert_gone(pid: &str) {
     let stat = format!("/proc/{pid}/stat");
     let begun = Instant::now();
@@ -76,8 +76,8 @@ fn a_helper_that_is_just_ending_is_not_reported() {
     assert_one_is_not_reported("sleep 0.1 & true");
 }
 
-/// Asserts that a process which ends soon is not reported as left. A busy machine may run it too
-/// late once.
+/// Asserts that a process which ends soon is not reported as left over. A busy machine may once run
+/// it too late.
 fn assert_one_is_not_reported(script: &str) {
     let left: Vec<_> = (0..5)
         .map_while(|_| Some(shell(script, 60_000).unwrap().left).filter(|left| !left.is_empty()))

@@ -62,7 +62,7 @@ impl SystemWatch {
         }
     }
 
-    /// Counts the time of children that are still running, such as a guest, as this process's own.
+    /// Counts the time of running children, such as a guest, as this process's own.
     pub fn with_living_children(self) -> Self {
         Self { counts_living_children: true, ..self }
     }
@@ -102,10 +102,10 @@ impl SystemWatch {
 }
 
 impl SystemSnapshot {
-    /// Returns the disturbance of the watched cpus since `before`, if there was one: the first of
-    /// these that applies: a throttled cpu, more than 2 % of the time stolen, more than 5 % used by
-    /// other processes, or more than 1 % with processes waiting for memory. One tick per cpu is
-    /// allowed on top, since the kernel counts in ticks. No rule looks at the measured value.
+    /// Returns the disturbance of the watched cpus since `before`, if there was one: the first that
+    /// applies of a throttled cpu, more than 2 % of the time stolen, more than 5 % used by other
+    /// processes, and more than 1 % with processes waiting for memory. One tick per cpu is allowed
+    /// in addition, because the kernel counts in ticks. No rule looks at the measured value.
     pub fn disturbance_since(&self, before: &Self) -> Option<Load> {
         const NS_PER_MS: u64 = 1_000_000;
         let events = self.throttle_events.saturating_sub(before.throttle_events);

@@ -41,11 +41,13 @@ impl ThreadSnapshot {
         }
     }
 
-    /// Returns the disturbance of the thread since `before`, if there was one. The first of these
-    /// that applies: the cpu changed; an involuntary context switch; a major fault; more than 10
+    /// Returns the disturbance of the thread since `before`, if there was one: the first that
+    /// applies of a changed cpu; an involuntary context switch; a major fault; more than 10
     /// microseconds and 1 % of the time off the cpu; more than 8 minor faults. No rule looks at the
     /// measured value, so that no window is dropped because of it.
     pub fn disturbance_since(&self, before: &Self) -> Option<Reason> {
+        // The cause comes before its effects: a migration is also a switch, and a fault that waits
+        // for a disk is also time off the cpu.
         if self.cpu != before.cpu {
             return Some(Reason::Migrated { from: before.cpu, to: self.cpu });
         }
@@ -57,6 +59,8 @@ impl ThreadSnapshot {
         if faults > 0 {
             return Some(Reason::MajorFaults { faults });
         }
+        // A hypervisor that takes the cpu away shows neither a switch nor a fault: only time that
+        // passed and was not the thread's.
         let wall_ns = self.wall_ns.saturating_sub(before.wall_ns);
         let off_ns = wall_ns.saturating_sub(self.on_cpu_ns.saturating_sub(before.on_cpu_ns));
         if off_ns > OFF_CPU_ALLOWED_NS + wall_ns / OFF_CPU_SHARE {

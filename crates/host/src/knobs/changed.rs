@@ -49,7 +49,7 @@ impl ChangedSettings {
         Ok(())
     }
 
-    /// Restores every setting and reads it once more.
+    /// Restores every setting and reads it back.
     ///
     /// # Errors
     /// [`KnobError`] if one cannot be restored.

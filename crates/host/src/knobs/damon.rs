@@ -1,9 +1,8 @@
 //! DAMON's migration between memory tiers: a kernel thread that watches physical memory, and
 //! schemes that move hot memory to the fast tier and cold memory to a slow one (Linux 6.11,
-//! `Documentation/admin-guide/mm/damon/usage.rst`).
-//!
-//! It is one setting in many files, most of which exist only while it is set. Only the number of
-//! threads is saved and restored: without threads nothing else exists.
+//! `Documentation/admin-guide/mm/damon/usage.rst`). This is one setting in many files, most of
+//! which exist only while it is set. Only the number of threads is saved and restored, because
+//! nothing else exists without threads.
 
 use numalab_record::NoEffect;
 use numalab_record::profile::Hindrance;

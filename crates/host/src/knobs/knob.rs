@@ -44,7 +44,7 @@ impl Knob {
         Self::new("damon_watch", vec![damon::COUNT.to_owned()], Nature::Damon)
     }
 
-    /// Returns the name as it was given.
+    /// Returns the name as given.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -59,7 +59,8 @@ impl Knob {
         !self.writes.is_empty() && self.writes.iter().all(|path| file::may_write(root, path))
     }
 
-    /// Returns the current value: that of all its files, or the different ones separated by spaces.
+    /// Returns the current value: the common value of all files, or the different values separated
+    /// by spaces.
     pub fn state(&self, root: &Root) -> FileState {
         if self.nature == Nature::Damon {
             return damon::state(root);

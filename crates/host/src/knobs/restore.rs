@@ -81,7 +81,7 @@ pub(super) fn put_back(
     for (path, outcome) in settle(root, saved) {
         match outcome {
             Ok((found, value)) => {
-                // Recorded one by one, so that a restore that is killed can be continued.
+                // Recorded one by one, so that an interrupted restore can be continued.
                 journal.restored(&path)?;
                 restored.push(RestoredFile { path, found, value });
             }
@@ -95,8 +95,8 @@ pub(super) fn put_back(
     Err(KnobError::NotRestored { files: failed })
 }
 
-/// Rounds after which files that change each other have settled. The second round restores those
-/// that a later write changed, or that had to come after another.
+/// Number of rounds after which files that change each other have settled. The second round
+/// restores files that a later write changed, or that can only follow another.
 const ROUNDS: usize = 3;
 
 /// A file, with its value before and after, or the reason why it could not be restored.

@@ -123,7 +123,7 @@ pub(super) fn parse(bytes: &[u8], layouts: &HashMap<u64, SampleLayout>) -> Optio
         sys::PERF_RECORD_THROTTLE => return Some(PerfRecord::Throttled),
         _ => {}
     }
-    // Each of these ends with: process and thread, time, cpu, identifier.
+    // Each of these records ends with: process and thread, time, cpu, identifier.
     let (body, mut trailer) = fields.split_trailer()?;
     let (_thread, time_ns) = (trailer.u64()?, trailer.u64()?);
     let mut fields = body;

@@ -74,7 +74,7 @@ pub struct Recording {
 struct CpuRing {
     cpu: CpuId,
     ring: Ring,
-    /// Index of the event that owns it.
+    /// Index of the event that owns the ring.
     owner: usize,
     /// True if the kernel still wakes its reader: it stops when the owner's thread ends.
     wakes: bool,

@@ -7,12 +7,13 @@ use numalab_topology::CpuSet;
 use crate::root::Root;
 
 const UNITS: &str = "sys/bus/event_source/devices";
-/// Loads with a lower latency are not sampled, as in `perf mem`: near caches serve those.
+/// Loads with a lower latency are not sampled, as in `perf mem`, because near caches serve them.
 const LEAST_LATENCY_CYCLES: u64 = 30;
-/// One sample in this number of loads or stores: a prime, so that no loop stays in step with it.
+/// The inverse of the share of loads or stores that are sampled: a prime, so that no loop stays in
+/// step with it.
 const LOAD_PERIOD: u64 = 10_007;
 const STORE_PERIOD: u64 = 100_003;
-/// One sample in this number of operations; the unit accepts multiples of 16.
+/// The inverse of the share of operations that are sampled; the unit accepts multiples of 16.
 const OPERATION_PERIOD: u64 = 16 * 16_381;
 
 /// The sampling unit of this machine.
@@ -31,7 +32,7 @@ pub struct MemoryEvent {
     pub unit_type: u32,
     /// `config`, `config1` and `config2`.
     pub config: [u64; 3],
-    /// One access in this number is sampled.
+    /// The inverse of the share of accesses that are sampled.
     pub period: u64,
     /// Loads with a lower latency are not sampled.
     pub least_latency_cycles: Option<u64>,
@@ -152,7 +153,7 @@ impl Described<'_> {
         self.value("type")?.parse().ok()
     }
 
-    /// Returns the cpus that it counts on; `None` if the machine has one kind of cpu.
+    /// Returns the cpus that the unit counts on; `None` if the machine has one kind of cpu.
     fn cpus(&self) -> Option<CpuSet> {
         self.value("cpus")?.parse().ok()
     }

@@ -17,7 +17,7 @@ pub struct Stat {
     pub session: u32,
     /// Cpu time so far, in ticks of the kernel (100 a second).
     pub cpu_ticks: u64,
-    /// Cpu time of the children that it has waited for, in ticks.
+    /// Cpu time of the children that the process has waited for, in ticks.
     pub children_ticks: u64,
     /// Start time, in ticks since boot.
     pub started_ticks: u64,
@@ -58,7 +58,7 @@ impl Stat {
         Self::parse(&fs::read_to_string(format!("/proc/{process}/task/{thread}/stat")).ok()?)
     }
 
-    /// Reports whether it is a zombie: it has ended, but its parent has not waited for it.
+    /// Reports whether the process is a zombie: it has ended, but its parent has not waited for it.
     pub fn has_ended(&self) -> bool {
         matches!(self.state, 'Z' | 'X')
     }

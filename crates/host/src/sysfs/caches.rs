@@ -35,8 +35,8 @@ pub(super) fn read(reader: &mut Reader<'_>, cpus: &[Cpu]) -> Vec<Cache> {
 /// The cpus that are assumed to share the caches of a level within the core or the package.
 type Assumed = BTreeMap<(u8, &'static str), CpuSet>;
 
-/// Adds a cache unless that of this cpu, level and kind is known already. Cpus that belong to an
-/// earlier cache of the kind are not added to a second one.
+/// Adds a cache unless the cache of this cpu, level and kind is already known. Cpus that belong to
+/// an earlier cache of the kind are not added to a second one.
 fn add(reader: &mut Reader<'_>, caches: &mut Vec<Cache>, mut cache: Cache, cpu: &Cpu, place: &str) {
     let same_kind = |known: &&Cache| known.level == cache.level && known.kind == cache.kind;
     let mut taken = CpuSet::new();

@@ -11,7 +11,8 @@ use super::reader::Reader;
 /// `arch/x86/events/intel/core.c`).
 const UNITS: [&str; 3] = ["cpu_core", "cpu_atom", "cpu_lowpower"];
 
-/// Notes that cores are of several kinds, with the cpus of each: a figure of one does not hold for another.
+/// Notes that cores are of several kinds, with the cpus of each kind, because a figure of one does
+/// not hold for another.
 pub(super) fn note(reader: &mut Reader<'_>, cpus: &[Cpu]) {
     let known: CpuSet = cpus.iter().map(|cpu| cpu.id).collect();
     let mut kinds = by_unit(reader, &known);

@@ -15,19 +15,19 @@ const FILE: &str = "proc/cpuinfo";
 struct CpuinfoEntry {
     package: Option<u32>,
     core: Option<u32>,
-    /// Number of cpus in its package.
+    /// Number of cpus in the cpu's package.
     siblings: Option<u32>,
-    /// Number of cores in its package.
+    /// Number of cores in the cpu's package.
     cores: Option<u32>,
 }
 
 impl CpuinfoEntry {
-    /// Returns a number for its core that is unique in the machine.
+    /// Returns a number for the cpu's core that is unique in the machine.
     fn core(&self) -> Option<(u32, u32)> {
         Some((self.package?, self.core?))
     }
 
-    /// Returns the largest possible number of threads of its core.
+    /// Returns the maximum number of threads of the cpu's core.
     fn most_threads(&self) -> u32 {
         match (self.siblings, self.cores) {
             (Some(siblings), Some(cores)) => (siblings / cores.max(1)).max(1),

@@ -47,8 +47,8 @@ pub(super) fn note_unknown_cores(reader: &mut Reader<'_>, cpus: &[Cpu]) {
     }
 }
 
-/// Adds the online cpus of nodes that have no directory, if this process may use none of them: lxcfs hides
-/// those outside of its container. Others are a mistake of the tree.
+/// Adds the online cpus of nodes that have no directory, if this process may use none of them,
+/// because lxcfs hides the cpus outside its container. Other such cpus are a mistake of the tree.
 pub(super) fn add_hidden(reader: &mut Reader<'_>, cpus: &mut Vec<Cpu>, nodes: &[Node]) {
     let known: CpuSet = cpus.iter().map(|cpu| cpu.id).collect();
     let mut hidden = CpuSet::new();

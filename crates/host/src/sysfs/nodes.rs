@@ -103,7 +103,7 @@ fn read_one(reader: &mut Reader<'_>, id: NodeId, online: bool, alone: bool) -> N
 }
 
 /// Assigns every cpu to the first node that lists it, and removes it from the others, unless these
-/// nodes are parts of one.
+/// nodes are parts of one node.
 pub(super) fn assign_cpus(
     reader: &mut Reader<'_>,
     nodes: &mut [Node],
@@ -156,8 +156,8 @@ pub(super) fn assign_cpus(
     }
 }
 
-/// Gives the fake nodes that list no cpus those of the node that they are parts of: some kernels list
-/// them only there.
+/// Gives the fake nodes that list no cpus the cpus of the node that they are parts of: some kernels
+/// list them only there.
 fn share_with_fakes(
     reader: &mut Reader<'_>,
     nodes: &[Node],
@@ -187,7 +187,7 @@ fn is_fake(reader: &mut Reader<'_>) -> bool {
     command_line.split_ascii_whitespace().any(|word| word.starts_with("numa=fake"))
 }
 
-/// Describes the origin of nodes that are parts of one.
+/// Describes the origin of nodes that are parts of one node.
 pub(super) fn by_fake(reader: &mut Reader<'_>) -> &'static str {
     match is_fake(reader) {
         true => "the kernel option numa=fake created them",

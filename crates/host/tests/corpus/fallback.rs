@@ -47,7 +47,7 @@ fn dense(machine: &Machine, id: numalab_topology::NodeId) -> NodeIndex {
     NodeIndex(u16::try_from(at).unwrap())
 }
 
-/// Takes all frames from one node's point of view, and returns the nodes they came from.
+/// Allocates all frames from one node's point of view, and returns the nodes they came from.
 fn nodes_as_they_exhaust(orders: &[Vec<NodeIndex>], from: usize) -> Vec<NodeIndex> {
     let range = |node: usize| MemoryRange {
         start: Frame::new(node as u64 * FRAMES),

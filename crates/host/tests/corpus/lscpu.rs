@@ -112,7 +112,7 @@ fn compare_nodes(name: &str, text: &str, machine: &Machine, comparison: &mut Com
     }
 }
 
-/// Compares `L3 cache: 72 MiB (4 instances)`, which is the size of all together.
+/// Compares `L3 cache: 72 MiB (4 instances)`, which is the total size.
 fn compare_cache_lines(name: &str, text: &str, machine: &Machine, comparison: &mut Comparison) {
     for line in text.lines() {
         let Some((title, value)) = line.split_once(" cache:") else {

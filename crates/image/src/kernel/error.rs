@@ -33,7 +33,7 @@ pub enum KernelError {
     },
     #[error("package {package}: no file boot/vmlinuz-* in it")]
     NoImage { package: String },
-    /// It is for a processor other than the guest's.
+    /// The kernel is for a processor other than the guest's.
     #[error("{path}: a kernel for {}, expected one for {}", .found.name(), .expected.name())]
     OtherProcessor {
         path: PathBuf,
@@ -42,7 +42,7 @@ pub enum KernelError {
         /// The processor of the guest.
         expected: Architecture,
     },
-    /// It is too old for memory tiers.
+    /// The kernel is too old for memory tiers.
     #[error(
         "Linux {release} does not build memory tiers from HMAT's latencies: expected 6.10 or \
              later"

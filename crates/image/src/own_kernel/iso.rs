@@ -10,7 +10,8 @@ use numalab_host::{Classed, ErrorClass, Interrupt, run_command, tool};
 /// Time limit for making an image.
 const LIMIT: Duration = Duration::from_secs(600);
 const PROGRAM: &str = "grub-mkrescue";
-/// The Debian packages that it needs: GRUB for both kinds of firmware, and the writers of images.
+/// The Debian packages needed for an image: GRUB for both kinds of firmware, and the writers of
+/// images.
 const PACKAGES: &str = "grub-common grub-pc-bin grub-efi-amd64-bin xorriso mtools";
 /// Directories of GRUB's parts for each kind of firmware.
 const MODULES: [(&str, &str); 2] = [("BIOS", "i386-pc"), ("UEFI", "x86_64-efi")];

@@ -29,7 +29,7 @@ pub enum PackageError {
     #[error("{package}: member {member:?}: {source}")]
     Member {
         package: PathBuf,
-        /// The member's name in it.
+        /// The member's name in the package.
         member: String,
         source: MemberError,
     },
@@ -56,7 +56,7 @@ impl Classed for PackageError {
 /// The reason why a member is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum MemberError {
-    /// The member has no name, or one that leads out of the package's directory.
+    /// The member has no name, or a name that leads out of the package's directory.
     #[error("expected a name below the package's directory, without `..` and control characters")]
     Name,
     /// The member is a hard link to a file outside of the package.

@@ -22,7 +22,7 @@ pub(crate) struct Member<'a> {
 }
 
 impl Member<'_> {
-    /// Returns true if it is a regular file.
+    /// Returns true for a regular file.
     pub(crate) fn is_file(&self) -> bool {
         is_file(self.entry.header().entry_type())
     }
@@ -47,7 +47,7 @@ pub(crate) fn each_member(
         Some(pipe) => walk(package, pipe.take(MOST_PACKAGE_BYTES), take),
         None => Ok(()),
     };
-    // Its error output is one line, which fits into the pipe.
+    // The program's error output is one line, which fits into the pipe.
     let ended = child.wait_with_output().map_err(io)?;
     if ended.status.success() || matches!(walked, Err(PackageError::Member { .. })) {
         return walked;

@@ -12,8 +12,8 @@ pub struct PackageRecord {
 }
 
 impl PackageRecord {
-    /// Returns the name of its entry in the cache: name and version, in the form of apt's file
-    /// names.
+    /// Returns the name of the package's entry in the cache: name and version, in the form of apt's
+    /// file names.
     pub fn entry_name(&self) -> String {
         format!("{}_{}", self.name, self.version.replace(':', "%3a"))
     }

@@ -108,7 +108,7 @@ fn recall(cache: &Cache, name: &str) -> Option<Unpacked> {
     let list = fs::read_to_string(own.join(LIST_NAME)).ok()?;
     let trees = list.lines().map(|entry| cache.path(EntryKind::Package, entry));
     let (mut names, mut trees) = (list.lines(), trees);
-    // The package itself comes first; an empty list was left by a power cut.
+    // The package itself comes first; a power cut can leave an empty list.
     let begins = trees.next().as_ref() == Some(&own);
     let whole = begins && names.all(|entry| cache.holds(EntryKind::Package, entry));
     whole.then(|| Unpacked { own, dependencies: trees.collect() })
@@ -145,7 +145,7 @@ pub fn closure(
     closure_beyond(&installed()?, archive, names, wanted_name)
 }
 
-/// Returns what [`closure`] does, for a system with these installed packages.
+/// Returns the same as [`closure`], for a system with these installed packages.
 fn closure_beyond(
     installed: &BTreeSet<String>,
     archive: &Archive,

@@ -35,8 +35,8 @@ unsafe extern "C" {
 
 /// The first MiB, which belongs to the firmware and the trampoline.
 const LOW: Span = Span { start: 0, end: 1 << 20 };
-/// Words of metadata in addition to those of the first plan: allocating them splits one range in
-/// two.
+/// Words of metadata in addition to those of the first plan, because allocating them splits a range
+/// in two.
 const SLACK_WORDS: usize = 1024;
 
 /// Runs as the first Rust code; `loader` is 1 for PVH, 2 for Multiboot2.

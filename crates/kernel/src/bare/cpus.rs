@@ -102,8 +102,8 @@ impl Cpus {
         }
     }
 
-    /// Runs a job on these cpus at once, and waits until all have finished it. A job that runs
-    /// others ends the kernel: their number would be lost.
+    /// Runs a job on these cpus at once, and waits until all have finished. A job that runs other
+    /// jobs ends the kernel, because the number of running jobs would be lost.
     pub fn run(&self, places: &[usize], job: &Job<'_>) {
         let others = || places.iter().filter(|&&place| place != self.boot);
         let free =
@@ -157,7 +157,7 @@ impl Cpus {
         // again.
         // SAFETY: one cpu's id; it has got no job yet.
         unsafe { apic::send(cpu.apic_id, Signal::Init) };
-        // It may have started between the last check and this signal, which stops it anyway.
+        // The cpu may have started between the last check and this signal, which stops it anyway.
         self.wait_ms(1, || false);
         cpu.started.store(false, Ordering::Release);
     }

@@ -8,7 +8,7 @@ use x86_64::instructions::{hlt, interrupts};
 pub enum Verdict {
     /// All requested work was done.
     Done = 0x10,
-    /// A workload failed, or one of the kernel's own checks.
+    /// A workload, or one of the kernel's own checks, failed.
     Failed = 0x11,
     /// The command line or the machine was refused.
     Refused = 0x12,

@@ -83,7 +83,7 @@ impl Run {
         Self { first: Frame::new(address / 4096), frames, node: NodeIndex(0) }
     }
 
-    /// Returns the node of its first frame.
+    /// Returns the node of the run's first frame.
     pub fn node(&self) -> NodeIndex {
         self.node
     }
@@ -93,7 +93,7 @@ impl Run {
         self.first.addr()
     }
 
-    /// Returns the memory of the run's frames, whatever was in it.
+    /// Returns the memory of the run's frames, with arbitrary content.
     pub fn lines(&mut self) -> &mut [Line] {
         let start = pointer(self.address());
         // SAFETY: 1. The frames are allocated to this run alone, which alone can free them

@@ -5,7 +5,7 @@ use core::arch::x86_64::__cpuid;
 use numalab_membench::{Stamp, Ticks};
 use x86_64::instructions::port::Port;
 
-/// The rate, and the way it was found.
+/// The rate of the time-stamp counter, and how it was determined.
 #[derive(Clone, Copy)]
 pub struct Rate {
     /// Ticks per millisecond.
@@ -72,7 +72,7 @@ fn khz(from: &ClockReading, to: &ClockReading) -> Option<u64> {
 struct ClockReading {
     stamp: Stamp,
     ns: u64,
-    /// The time it took to read the timer.
+    /// The time that reading the timer took.
     width: Ticks,
 }
 

@@ -1,5 +1,5 @@
-//! The workloads, and their common state. None is inlined into [`all`]: one stack frame for all of
-//! them would be so large that every access to it needs a longer instruction.
+//! The workloads, and their common state. None of them is inlined into [`all`], because a common
+//! stack frame would be so large that every access to it needs a longer instruction.
 
 mod arena;
 mod bandwidth;

@@ -44,7 +44,7 @@ fn an_impossible_workload_fails_with_its_reason() {
     assert_eq!(work, "test_numa");
     assert!(message.starts_with("2 arenas of 200 MiB do not fit into "), "{message}");
     assert!(message.contains(": expected memory of at least 512 MiB, or size="), "{message}");
-    // Of one node alone there is not enough.
+    // One node alone does not have enough.
     let words = "work=test_numa size=90M runs=1 numa=fake=4 policy=exact:0 count=1000";
     let (_, message) = qemu.boot(&one_node("2"), words).results(FAILED).failure.expect("a failure");
     assert!(message.contains("no 512 contiguous eligible frames"), "{message}");

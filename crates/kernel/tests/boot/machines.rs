@@ -113,7 +113,7 @@ fn an_allocator_without_node_knowledge_gives_one_thread_of_n_its_own_memory() {
     let results = qemu.results(&machine, &words);
     assert_eq!(local_share(&results.runs), 0.25);
     assert_eq!(results.storms[0].local * 3, results.storms[0].remote);
-    // A guest of each node, all of them on node 0.
+    // Each node has a guest, but all guests are on node 0.
     let local = results.guests.iter().filter(|guest| guest.remote == 0).count();
     assert_eq!((local, results.guests.len()), (1, 4));
     // The same cpus with the allocator that knows the nodes.

@@ -61,7 +61,7 @@ pub enum SeatError {
     },
 }
 
-/// Returns true if several ranks may have the same one: they may share a node, but not a cpu.
+/// Returns true if several ranks may have the same entry: they may share a node, but not a cpu.
 fn are_shared(what: &str) -> bool {
     what == "node"
 }
@@ -80,9 +80,9 @@ fn ranks_of(local: Option<usize>, ranks: Option<usize>) -> String {
 /// A list with one entry for each rank.
 #[derive(Clone, Copy, Debug)]
 pub struct Seats {
-    /// The option that gave it, such as `--numa`.
+    /// The option that gave the list, such as `--numa`.
     pub option: &'static str,
-    /// The kind of entries, such as `node`.
+    /// The kind of the entries, such as `node`.
     pub what: &'static str,
     pub entries: usize,
 }

@@ -8,7 +8,7 @@ use numalab_topology::{Machine, NodeId, count, interleave_weights};
 pub enum Weights {
     /// In proportion to the bandwidths of the machine's nodes.
     Auto,
-    /// One for each node with memory, in order.
+    /// One weight for each node with memory, in order.
     Listed(Vec<u8>),
 }
 

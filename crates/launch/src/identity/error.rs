@@ -53,9 +53,9 @@ pub enum IdentityError {
         name: &'static str,
         /// The number of ranks on this host.
         local: usize,
-        /// The variable of the number of all ranks.
+        /// The variable of the total number of ranks.
         of: &'static str,
-        /// The number of all ranks.
+        /// The total number of ranks.
         size: usize,
         launcher: Launcher,
     },

@@ -5,8 +5,8 @@ use super::launchers::{
 };
 use super::{IdentityError, Launcher, Task, VariableLookup, number, slurm, starters};
 
-/// Returns the variables of the innermost launcher; `None` if it has none here, or is SLURM. Of
-/// launchers whose processes have known names, the `nearest` one is the innermost.
+/// Returns the variables of the innermost launcher; `None` if no launcher set any, or if it is
+/// SLURM. Of launchers whose processes have known names, the `nearest` one is the innermost.
 pub(super) fn innermost(look: VariableLookup<'_>, nearest: Option<Launcher>) -> Option<Variables> {
     let usual = usual(look)?;
     let nearest = nearest.filter(|_| starters::are_known(usual.launcher));
@@ -26,8 +26,8 @@ pub(super) fn innermost(look: VariableLookup<'_>, nearest: Option<Launcher>) -> 
 /// several ranks usually runs within a world of one rank, seldom the other way round.
 fn usual(look: VariableLookup<'_>) -> Option<Variables> {
     let is_elastic = look("TORCHELASTIC_RUN_ID").is_some();
-    // numalab starts no ranks within one of several tasks, so a launcher of several ran within its
-    // rank.
+    // numalab starts no ranks within one of several tasks, so a launcher of several tasks ran
+    // within its rank.
     let torchrun = Task::of(&TORCHRUN, look).ok().flatten().filter(|_| is_elastic);
     let mut others = outers(look).chain(torchrun);
     let is_innermost = !others

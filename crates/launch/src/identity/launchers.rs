@@ -79,7 +79,7 @@ impl fmt::Display for Launcher {
     }
 }
 
-/// The variables of a launcher; `None` if it has no such variable.
+/// The variables of a launcher; `None` if it does not set one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Variables {
     pub launcher: Launcher,

@@ -20,7 +20,7 @@ pub(super) fn task(look: VariableLookup<'_>) -> Result<Option<Task>, IdentityErr
     if step.is_none() && rank == 0 {
         return Ok(None);
     }
-    // The last one is the name before SLURM 2.2.
+    // The last name is the one before SLURM 2.2.
     let names = ["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS"];
     let named = names.into_iter().find(|name| look(name).is_some());
     let size = named.map_or(Ok(None), |name| number(look, launcher, name))?;

@@ -10,7 +10,7 @@ use super::estimate::estimate;
 use super::launcher::{LauncherChoice, Workload};
 use super::manifest::Manifest;
 
-/// The time limit of `sbatch`: a busy controller answers late, one that is down never.
+/// The time limit of `sbatch`: a busy controller answers late, one that is down never does.
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// A batch script that runs a manifest in a job.
@@ -111,7 +111,8 @@ impl Batch<'_> {
         }
         add(&manifest.mode.to_string(), &domains.join(","));
         add("memory-sizes", &manifest.memory_sizes);
-        // A job has SLURM; numalab alone, or whichever is installed here, says nothing about it.
+        // The job has SLURM; a launcher of numalab alone, or one that is installed here, is
+        // irrelevant there.
         let launcher = match manifest.launcher {
             LauncherChoice::Mpirun => LauncherChoice::Mpirun,
             _ => LauncherChoice::Srun,

@@ -1,4 +1,4 @@
-//! The launcher of ranks, and the work that each of them does.
+//! The launcher of ranks, and the work of each rank.
 
 use core::fmt;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The manifest of a scaling run: enough to repeat it, and to complete it.
+//! The manifest of a scaling run, which suffices to repeat or complete the run.
 
 use numalab_formats::architecture::{self, Architecture};
 use numalab_formats::{ReadError, size};

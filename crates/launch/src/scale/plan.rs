@@ -76,8 +76,8 @@ impl Manifest {
     }
 }
 
-/// Returns what this process may use of the machine, if the run is planned for this one: a job may
-/// have only some of its hardware threads, and binding to others fails.
+/// Returns the part of the machine that this process may use, if the run is planned for this
+/// machine: a job may have only some of its hardware threads, and binding to others fails.
 fn allowed_on(planned: &Machine) -> Option<Allowed> {
     let here = read_machine(&Root::live()).ok()?.machine;
     let cpus = |of: &Machine| -> Vec<_> {

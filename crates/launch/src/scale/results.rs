@@ -12,7 +12,7 @@ use numalab_record::scaling::{Scaling, ScalingError, ScalingFile, read};
 
 /// Depth of the search: directories of runs may share a parent.
 const DEPTH: usize = 2;
-/// Longest file of such a run, in bytes, with a wide margin.
+/// Maximum length of a file of such a run, in bytes, with a wide margin.
 const LONGEST: u64 = 256 << 20;
 
 /// Returns true for a CSV, and for a directory with a CSV other than our own `samples.csv`.
@@ -67,7 +67,7 @@ pub fn read_scaling(path: &Path) -> Result<Scaling, ResultsError> {
     Ok(scaling)
 }
 
-/// Lists the paths of files that such a run has, below `root`, sorted.
+/// Adds the paths, relative to `root`, of all files of a scaling run, and sorts them.
 fn list(root: &Path, depth: usize, names: &mut Vec<String>) -> io::Result<()> {
     for entry in fs::read_dir(root)? {
         let entry = entry?;

@@ -1,4 +1,4 @@
-//! Running the steps one after another.
+//! Runs the steps one after another.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
@@ -65,7 +65,7 @@ pub struct Runner<'a> {
     pub line: LaunchLine<'a>,
     /// True if the log is not shown on the terminal.
     pub quiet: bool,
-    /// Checked between steps and while one runs.
+    /// Checked between steps and during each step.
     pub interrupt: &'a Interrupt,
 }
 

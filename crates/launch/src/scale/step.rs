@@ -36,7 +36,7 @@ pub struct LaunchStep {
     pub cpus: Vec<CpuId>,
     /// The node of each rank's memory.
     pub nodes: Vec<NodeId>,
-    /// The name of its files without suffixes.
+    /// The name of the step's files without suffixes.
     pub stem: String,
 }
 

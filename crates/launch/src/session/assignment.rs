@@ -18,7 +18,7 @@ pub(super) struct Assignment {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Candidates {
     host: String,
-    /// The cpus it may run on, and those of them that were requested.
+    /// The cpus that the rank may run on, and those among them that were requested.
     affinity: CpuSet,
     choice: CpuSet,
 }

@@ -52,7 +52,7 @@ pub enum SessionError {
     NotAsMapped {
         rank: usize,
         expected: CpuId,
-        /// The cpus that it may run on.
+        /// The cpus that the rank may run on.
         affinity: CpuSet,
     },
     /// None of the requested cpus is left.

@@ -53,7 +53,7 @@ impl PartialCsv {
         let row = csv_row(size_bytes, means);
         let written = self.file.write_all(row.as_bytes()).and_then(|()| self.file.sync_data());
         written.map_err(|error| {
-            // Readers of the .part file must only find complete rows.
+            // Readers of the .part file must find only complete rows.
             let _ = self.file.set_len(before);
             SessionError::Write { path: self.part.clone(), error }
         })

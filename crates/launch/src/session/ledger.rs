@@ -71,7 +71,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Records that the cells of one size could not be measured; the CSV has no row for it.
+    /// Records that the cells of one size could not be measured; the CSV has no row for the size.
     pub fn lose(&mut self, shared: &[SharedCell], reason: &str) -> Result<(), SessionError> {
         for shared in shared {
             let finished = Finished {

@@ -14,7 +14,7 @@ use super::assignment::Assignment;
 use super::{Seat, SessionError, SessionPlan, agree, gather};
 use crate::team::Team;
 
-/// A rank in its place.
+/// A placed rank.
 pub(super) struct Settled {
     pub context: MeasureContext,
     pub pinned: Pinned,

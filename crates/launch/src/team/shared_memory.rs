@@ -235,7 +235,7 @@ impl SharedMemoryTransport {
 
 impl Drop for SharedMemoryTransport {
     fn drop(&mut self) {
-        // A rank that unwinds or returns early; one that left in order is not waited for.
+        // A rank that unwinds or returns early; a rank that left in order is not waited for.
         self.give_up();
     }
 }

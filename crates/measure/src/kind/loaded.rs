@@ -38,7 +38,7 @@ pub fn load_workers(machine: &Machine, scope: &Scope, cpu: CpuId, node: NodeId) 
 }
 
 /// Returns a curve for each kernel: a chase on the first cpu, from this node's memory or the nearest,
-/// under load by one cpu of every other core; nothing if there is no other.
+/// under load by one cpu of every other core; nothing if there is only one core.
 ///
 /// # Errors
 /// [`MeasureError::Scope`] if there is no such node.

@@ -9,7 +9,7 @@ pub(super) const ROUND_LOADS: u64 = 40_000;
 /// Smallest part of a Zipf distribution: a page.
 const PAGE_BYTES: u64 = 4096;
 
-/// Inverse of the hot part of the working set, unless its size is given.
+/// The hot part is the working set divided by this, unless its size is given.
 const USUAL_PART: u64 = 8;
 
 /// The distribution of accesses over the working set.

@@ -11,8 +11,8 @@ use crate::space::Placement;
 /// An alternative to the placement with which a program runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Alternative {
-    /// Pages without a policy of the program are bound to one node together with all threads, or
-    /// interleaved.
+    /// Pages without a policy set by the program are interleaved, or bound to one node together
+    /// with all threads.
     Placed(Placement),
     /// Huge pages wherever possible.
     Huge,
@@ -27,8 +27,8 @@ pub enum Alternative {
 pub enum Policy {
     /// By this placement, from their first touch on.
     Stay(Placement),
-    /// They move at no cost when a second thread uses them, which approximates first touch by their
-    /// users.
+    /// Pages move at no cost when a second thread uses them, which approximates first touch by
+    /// their users.
     Users,
 }
 

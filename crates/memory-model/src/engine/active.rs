@@ -17,7 +17,7 @@ use crate::vcpu::{Place, VcpuState};
 pub struct Step {
     /// True if the vCPU's turn is over.
     pub over: bool,
-    /// Offset of its clock from that of the previous vCPU.
+    /// Offset of the vCPU's clock from the previous vCPU's.
     pub clock_ns: i64,
 }
 
@@ -30,7 +30,7 @@ pub struct Begun {
     pub resumed_ps: u64,
 }
 
-/// A vCPU with its thread in the model: no other thread changes its state meanwhile.
+/// A vCPU with its thread in the model; no other thread changes its state meanwhile.
 #[derive(Debug)]
 pub struct Active<'a> {
     pub(super) engine: &'a Engine,
@@ -120,7 +120,7 @@ impl Active<'_> {
         self.time_ps.get()
     }
 
-    /// Advances to this time without charging any account; never goes back.
+    /// Advances to this time without adding to any account; never goes back.
     pub fn comes_to(&mut self, time_ps: u64) {
         self.time_ps.set(self.time_ps.get().max(time_ps));
     }
@@ -187,7 +187,7 @@ impl Active<'_> {
         }
     }
 
-    /// Begins a block of a thread, which may also be followed under other placements.
+    /// Begins a block of a thread, which may also be simulated under other placements.
     #[inline]
     pub fn begin(
         &mut self,
@@ -236,7 +236,7 @@ impl Active<'_> {
         }
     }
 
-    /// Accesses memory of the node at a position, for a thread that may also be followed under
+    /// Accesses memory of the node at a position, for a thread that may also be simulated under
     /// other placements; `shadow` then has the page's place in each of them.
     #[inline]
     pub fn access_on(

@@ -35,11 +35,11 @@ struct Past {
 /// An access that a core has reached.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reached {
-    /// Number of its instruction, and the times at which that could be issued and was.
+    /// Number of the access's instruction, and the times at which it could be issued and was.
     pub instruction: u64,
     pub reached_ps: u64,
     pub came_ps: u64,
-    /// Time at which it can begin.
+    /// Time at which the access can begin.
     pub issue_ps: u64,
     /// Time of the page walk, the place of the translation after it, and the time at which it is
     /// known.
@@ -95,7 +95,7 @@ impl Active<'_> {
         (outcome, cost_ps)
     }
 
-    /// Charges a cost, of which this part is exposed, to the vCPU; returns the required action.
+    /// Charges a cost, partly exposed, to the vCPU; returns the required action.
     fn takes(&mut self, exposed_ps: u64, cost_ps: u64) -> Effect {
         let mode = self.engine.arguments.mode;
         let taken_ps = if mode == Mode::Sleep { cost_ps } else { exposed_ps };

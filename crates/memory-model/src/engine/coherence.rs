@@ -14,16 +14,16 @@ const MOST_AHEAD_PS: u64 = 1_000_000;
 /// A line that comes from another vCPU.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Transfer {
-    /// Time at which it can begin.
+    /// Time at which the transfer can begin.
     pub begin_ps: u64,
     /// Cost of the transfer.
     pub cost_ps: u64,
-    /// True if it was written longer ago than a core runs ahead: no one waits for its value, so it is taken
-    /// like a line of memory, along with others.
+    /// True if the line was written longer ago than a core runs ahead: no instruction waits for its
+    /// value, so it is taken like a line of memory, overlapping with others.
     pub is_old: bool,
-    /// True if it comes from another node.
+    /// True if the line comes from another node.
     pub far: bool,
-    /// The lowest bits of the number of the thread that wrote it.
+    /// The lowest bits of the number of the thread that wrote the line.
     pub from: u8,
 }
 

@@ -9,8 +9,8 @@ use crate::pipeline::Pipeline;
 use crate::space::{HUGE_PAGES, PAGE_BYTES, Page};
 
 impl Engine {
-    /// Adds to the placement with huge pages the difference that these make to a first store to a page:
-    /// the first one in a huge page clears all of it.
+    /// Adds, to the placement with huge pages, their effect on a first store to a page: the first
+    /// store in a huge page clears all of it.
     pub fn stores_if_huge(&self, is_first: bool, shadow: &mut Shadow) {
         let Some(faults) = self.arguments.machine.faults else { return };
         let huge_ns = if is_first { faults.takes_ns(Fault::Huge) } else { 0.0 };
@@ -57,8 +57,8 @@ impl Active<'_> {
         self.time_ps.add(waited_ps + takes_ps);
     }
 
-    /// Brings the lines of a page that the kernel has written into the caches; of a huge page those
-    /// around this one last, as Linux clears it (`process_huge_page`).
+    /// Brings the lines of a page that the kernel has written into the caches. Of a huge page, the
+    /// lines around this one come last, as Linux clears it (`process_huge_page`).
     pub fn writes_page(&mut self, page: Page, number: u64, is_huge: bool) {
         if self.engine.arguments.machine.faults.is_none() {
             return;

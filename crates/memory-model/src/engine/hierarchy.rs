@@ -8,17 +8,17 @@ use crate::regrouped::Regrouped;
 /// The caches that have a line.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct InCaches {
-    /// The nearest level of the machine's caches that has it.
+    /// The nearest level of the machine's caches that has the line.
     pub level: Option<usize>,
-    /// True if that is a private cache of the vCPU.
+    /// True if that level is a private cache of the vCPU.
     pub own: bool,
-    /// True if a shared cache would have it with all threads on one node.
+    /// True if a shared cache would have the line with all threads on one node.
     pub on_one_node: bool,
-    /// True if a shared cache would have it with threads that fill node after node.
+    /// True if a shared cache would have the line with threads that fill node after node.
     pub packed: bool,
-    /// True if another vCPU is taking it, so the next access will not find it.
+    /// True if another vCPU is taking the line, so the next access will not find it.
     pub leaves: bool,
-    /// True if the nearest cache evicts a modified line for it.
+    /// True if the nearest cache evicts a modified line to make room.
     pub goes_back: bool,
 }
 
@@ -35,8 +35,8 @@ impl InCaches {
 }
 
 impl Active<'_> {
-    /// Looks up an address in the caches; all of them have its line afterwards, and modified lines
-    /// that they evict for it go back.
+    /// Looks up an address in the caches. All of them have its line afterwards, and modified lines
+    /// that they evict are written back.
     #[inline]
     pub(super) fn hit(&self, address: u64, kind: Kind, time_ps: u64) -> InCaches {
         let stores = kind == Kind::Store;
@@ -107,8 +107,8 @@ impl Active<'_> {
     }
 }
 
-/// Takes a modified line into the first of these caches, which may evict another one for it, and so
-/// on; returns the line that the last one evicts.
+/// Inserts a modified line into the first of these caches, which may evict another one, and so on;
+/// returns the line that the last one evicts.
 fn taken_back<'a>(
     mut caches: impl Iterator<Item = &'a Cache>,
     line: u64,

@@ -10,8 +10,8 @@ use crate::pipeline::combining::Piece;
 use crate::pipeline::flow::{Accessor, Flow};
 
 impl Active<'_> {
-    /// Begins the thread's next stretch. If that is simulated in detail, the core begins with
-    /// nothing in flight, and alternative cores begin like it.
+    /// Begins the thread's next stretch. If it is simulated in detail, the core begins with nothing
+    /// in flight, and so do alternative cores.
     pub fn next_stretch(&mut self, shadow: &mut Shadow) {
         let weight = shadow.stretches.weight();
         shadow.stretches.begins_next();
@@ -28,7 +28,7 @@ impl Active<'_> {
         self.state.learns(place, flow);
     }
 
-    /// Passes over blocks that take this long.
+    /// Passes over blocks that take this time.
     #[inline]
     pub fn passes(&mut self, instructions: u64, takes_ps: u64) {
         self.time_ps.add(takes_ps);

@@ -16,7 +16,7 @@ use crate::pipeline::stores::{Bytes, Forwarded};
 pub struct By {
     /// The sources of its address, if known.
     pub accessor: Option<&'static Accessor>,
-    /// Number of instructions after it in its block.
+    /// Number of instructions in its block that follow it.
     pub behind: u32,
 }
 
@@ -35,7 +35,7 @@ pub struct Hit {
 
 impl Active<'_> {
     /// Begins a block like [`Self::begin`] if it waits for nothing in earlier blocks, for a thread
-    /// that is not followed under other placements at present; returns whether it did.
+    /// that is not currently simulated under other placements; returns whether it did.
     #[inline]
     pub fn begin_quickly(&mut self, instructions: u64, flow: Option<&'static Flow>) -> bool {
         let state = &mut *self.state;
@@ -107,8 +107,8 @@ impl Active<'_> {
     pub(super) fn quickly(&mut self, access: Access, target: usize) -> Option<Outcome> {
         let (engine, Access { address, kind, position, .. }) = (self.engine, access);
         let by = (self.state.pipeline.as_ref()?.accessor(position), self.state.behind(position));
-        // The general path also makes line and translation the most recent ones, so nothing needs
-        // to be undone.
+        // The general path also makes the line and the translation the most recent ones, so nothing
+        // needs to be undone.
         if !self.hits_tlb(access) || !self.finds(address) {
             return None;
         }
@@ -139,8 +139,8 @@ impl Active<'_> {
         })
     }
 
-    /// Makes an access to a line in the nearest cache, or on its way there, given its instruction
-    /// and the number of instructions after it.
+    /// Makes an access to a line that is in the nearest cache or in flight to it, given its
+    /// instruction and the number of instructions after it.
     #[inline(always)]
     fn served(
         &mut self,

@@ -48,7 +48,7 @@ fn store(engine: &Engine, vcpu: usize, address: u64) -> Effect {
 fn the_clock_advances_by_the_cost_that_instructions_do_not_hide() {
     let engine = engine("mode=virtual,overlap=4");
     engine.block(0, 10);
-    // Its own instruction and up to three before it overlap with the miss.
+    // The miss's own instruction and up to three before it overlap with the miss.
     assert_eq!(load(&engine, 0, MIB, 0), Effect::Advance(99));
     assert_eq!(load(&engine, 0, 65 * MIB, 9), Effect::Advance(246));
     assert_eq!(engine.time_ps(0), (10 + 99 + 246) * 1000);
@@ -324,7 +324,7 @@ fn a_chase_has_the_latency_of_the_nearest_cache_that_holds_it() {
     );
     let chase = block_of(&[FOLLOW, COUNT, AGAIN]);
     for (bytes, expected_ns) in [(16 << 10, 1.0), (256 << 10, 4.0), (4 * MIB, 15.0)] {
-        // Seven and the number of lines are coprime: one cycle over all of them.
+        // Seven is coprime to the number of lines, so this is one cycle over all of them.
         let lines = |turn: u64| vec![turn * 7 * 64 % bytes];
         turn_ns(&engine, chase, bytes / 64 + 8, lines);
         let ns = turn_ns(&engine, chase, bytes / 64, lines);

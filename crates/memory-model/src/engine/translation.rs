@@ -146,8 +146,8 @@ mod tests {
         Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, || Duration::ZERO)
     }
 
-    /// Returns the time in ns of a load that is the first one in each of this number of pages,
-    /// repeatedly, by this block; no frame allows a huge page.
+    /// Returns the time in ns of a load by this block that visits each of a number of pages in
+    /// turn, repeatedly; no frame allows a huge page.
     fn load_ns(engine: &Engine, pages: u64, block: &'static Flow) -> f64 {
         let mut begin_ps = 0;
         for round in 0..4 {
@@ -155,7 +155,8 @@ mod tests {
                 begin_ps = engine.time_ps(0);
             }
             for page in 0..pages {
-                // Each page has another line, so that the lines are not all in one set of a cache.
+                // Each page uses another line, so that the lines do not all fall into one set of a
+                // cache.
                 let address = MIB + page * PAGE + page % 64 * 64;
                 let virtual_address = (address + PAGE) | 1 << 40;
                 engine.block_of(0, block);
@@ -215,7 +216,7 @@ mod tests {
         );
         near(load_ns(&without, 512, chase()), 5.0);
         let walked = load_ns(&engine(caches, away.clone()), 512, chase());
-        // Eight entries share a line, so one of eight comes from the second cache.
+        // Eight entries share a line, so one in eight comes from the second cache.
         near(walked, 5.0 + 3.0 + (5.0 + 7.0 * 1.0) / 8.0);
         let longer = load_ns(&engine(caches, Tlb { walk_ns: 9.0, ..away }), 512, chase());
         near(longer, walked + 9.0);
@@ -260,12 +261,12 @@ mod tests {
         assert_eq!(figures.cost_ps.get(), memory_ps + figures.translation_ps.get());
     }
 
-    /// Returns the references of the first walk, and of those of 256 further pages, from an address
+    /// Returns the references of the first walk, and of walks of 256 further pages, from an address
     /// that allows guest pages of this size.
     fn references(tlb: Tlb, guest: u32, host: u8) -> (u64, u64) {
         let engine = engine("", tlb);
         engine.mark(0, Marker::HostPages(host));
-        // Page and frame have the same offset in a page of this size, and not in a larger one.
+        // Page and frame have the same offset in a page of this size, but not in a larger one.
         let beyond = (1 << guest) | 1 << 40;
         let walk = |page: u64| {
             let access = load(MIB + page * PAGE, (MIB + page * PAGE).wrapping_add(beyond));

@@ -16,7 +16,7 @@ use crate::tlb::Translation;
 
 impl Engine {
     /// Returns the model for threads of a program, which the caller keeps aligned in time, and
-    /// which may also be followed under alternative placements ([`Self::shadow`]).
+    /// which may also be simulated under alternative placements ([`Self::shadow`]).
     #[must_use]
     pub fn for_threads(mut self) -> Self {
         self.front = None;
@@ -66,7 +66,7 @@ impl Engine {
     }
 
     /// Returns the time of a translation without simulating accesses to page tables: entries are
-    /// assumed to be in the vCPU's farthest private cache, since huge pages have few of them.
+    /// assumed to be in the vCPU's farthest private cache, because huge pages have few entries.
     pub(super) fn translated_ps(&self, vcpu: usize, translation: Translation) -> u64 {
         match translation {
             Translation::Hit(level) => self.tlb_hit_ps[level],
@@ -99,8 +99,9 @@ impl Engine {
 }
 
 impl Active<'_> {
-    /// Repeats an access that took the fast path ([`Self::again`]); `moved` is the access's virtual
-    /// address and the locations of its page, if it is on another page than the one before it.
+    /// Repeats an access that took the fast path ([`Self::again`]); `moved` has the access's
+    /// virtual address and the locations of its page, if the page differs from the previous
+    /// access's.
     pub fn again_with_alternatives(
         &self,
         hit: Hit,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calls {
-    /// One that does next to nothing, such as getppid(2).
+    /// A call that does next to nothing, such as getppid(2).
     pub call_ns: f64,
     /// sched_yield(2) with no other thread to run.
     pub yield_ns: f64,

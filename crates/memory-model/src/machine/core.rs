@@ -11,7 +11,8 @@ use crate::pipeline::streams::Reach;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Core {
-    /// Maximum number of lines in flight to the core: fill buffers of its nearest cache, 1 to 1024.
+    /// Maximum number of lines in flight to the core: the fill buffers of its nearest cache, 1 to
+    /// 1024.
     pub misses: u32,
     /// Number of instructions that the core looks ahead of a load: entries of its reorder buffer, 1
     /// to 65536.
@@ -70,8 +71,8 @@ impl Core {
         cycles * self.cycle_ns()
     }
 
-    /// Returns the extra times of a load that earlier stores cover only in part, and of one that a
-    /// store covers, in ns.
+    /// Returns the extra times, in ns, of a load that earlier stores cover only in part, and of a
+    /// load that one store covers.
     pub(crate) fn forward_ns(&self) -> [f64; 2] {
         let blocked = self.timing.map_or(BLOCKED_CYCLES, |timing| timing.family.blocked_cycles());
         let forward = self.timing.map_or(0.0, |timing| timing.family.forward_cycles());
@@ -96,25 +97,25 @@ impl Core {
         self.timing.map_or(0.0, |of| of.family.set_line_cycles() * of.cycle_ns)
     }
 
-    /// Returns the maximum time by which it fetches instructions ahead of their issue, in ns: a
-    /// queue of 72 (Intel's Optimization Reference Manual, 2.3, for a thread of Golden Cove, and
+    /// Returns the maximum time by which the core fetches instructions ahead of their issue, in ns:
+    /// a queue of 72 (Intel's Optimization Reference Manual, 2.3, for a thread of Golden Cove, and
     /// AMD's guide for family 17h, 2.9, "micro-op queue").
     pub(crate) fn fetched_ns(&self) -> f64 {
         self.timing.map_or(0.0, |timing| 72.0 * timing.cycle_ns / f64::from(timing.width))
     }
 
-    /// Returns the entries of its store queue; 0 if that is not known.
+    /// Returns the number of entries of the core's store queue; 0 if unknown.
     pub(crate) fn store_queue(&self) -> u32 {
         self.timing.map_or(0, |timing| timing.family.store_queue())
     }
 
-    /// Returns the time of the stores that its store queue holds, in ns.
+    /// Returns the time that the cache takes for a full store queue, in ns.
     pub(crate) fn stores_ns(&self) -> f64 {
         let each_ns = self.timing.map_or(0.0, |of| of.store.each * of.cycle_ns);
         f64::from(self.store_queue()) * each_ns
     }
 
-    /// Returns the time of a store to another line than the one before, in ns.
+    /// Returns the time of a store to another line than the previous store's, in ns.
     pub(crate) fn stored_line_ns(&self) -> f64 {
         self.timing.map_or(0.0, |of| of.family.stored_line_cycles() * of.cycle_ns)
     }
@@ -125,18 +126,19 @@ impl Core {
             && self.timing.is_some_and(|timing| timing.family.prefetches_strides())
     }
 
-    /// Returns the time from a miss to the request of lines near it, in ns, if it prefetches them.
+    /// Returns the time from a miss to the request of nearby lines, in ns, if the core prefetches
+    /// them.
     pub(crate) fn neighbours_ns(&self) -> Option<f64> {
         self.prefetch?;
         self.timing.and_then(|of| Some(of.family.neighbours_cycles()? * of.cycle_ns))
     }
 
-    /// Returns the distances of its prefetcher, if that looks no further ahead than a stream is long.
+    /// Returns the distances of the core's prefetcher, limited to the length of a stream.
     pub(crate) fn reach(&self) -> Option<Reach> {
         self.timing.filter(|_| self.prefetches_strides()).map(|of| of.family.reach())
     }
 
-    /// Returns the schedulers, if those of its family are known.
+    /// Returns the schedulers, if the core's family is known.
     pub(crate) fn schedulers(&self) -> Schedulers {
         let of = self.timing.and_then(|timing| timing.family.schedulers());
         let width = self.timing.map_or(1, |timing| timing.width);

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::space::HUGE_PAGES;
 
-/// The time of a page fault by its cause, in ns, 0 to 1000000000. Pages have 4 KiB.
+/// The time of a page fault by its cause, in ns, 0 to 1000000000. Pages are 4 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Faults {
@@ -18,7 +18,7 @@ pub struct Faults {
     pub file_ns: f64,
     /// Freeing a page that was stored to, as in munmap(2).
     pub free_ns: f64,
-    /// A first store to a page of 2 MiB, all of which is cleared; by default that of 512 pages.
+    /// A first store to a page of 2 MiB, all of which is cleared; by default the time of 512 pages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub huge_ns: Option<f64>,
 }
@@ -32,7 +32,7 @@ pub enum Fault {
     Store,
     /// A store to a page that is shared.
     Copy,
-    /// A store to a page that was shared, and is not any more.
+    /// A store to a page that was shared before.
     Reuse,
     /// A load from a file.
     File,

@@ -17,7 +17,7 @@ pub(crate) fn page_size(bytes: u64) -> Option<usize> {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TlbPart {
-    /// Level, from 1, the nearest; a level has one part per array.
+    /// Level, 1 for the nearest; a level has one part per array.
     pub level: u8,
     /// Sizes of the pages that it holds: 4096, 2097152, 1073741824. A level without pages of a size
     /// holds them in pieces of its largest smaller size.

@@ -11,11 +11,11 @@ const LINE_BYTES: u64 = 64;
 /// The times at which a core's access could begin, begins, and ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
-    /// Time at which its instruction is issued.
+    /// Time at which the access's instruction is issued.
     pub came_ps: u64,
-    /// Time at which its address is known and there is room for it.
+    /// Time at which the access's address is known and there is room for it.
     pub issue_ps: u64,
-    /// Time at which it is complete.
+    /// Time at which the access is complete.
     pub done_ps: u64,
 }
 
@@ -33,7 +33,7 @@ pub struct Act {
 }
 
 impl Act {
-    /// Returns what it gets from earlier stores of a pipeline.
+    /// Returns what the access gets from earlier stores of a pipeline.
     #[inline]
     pub fn forwarded(&self, pipeline: &Pipeline) -> Forwarded {
         match self.kind {
@@ -73,7 +73,7 @@ impl Pipeline {
         self.queue.add();
     }
 
-    /// Returns the data that earlier stores forward to a load of these bytes; `by` is its
+    /// Returns the data that earlier stores forward to a load of these bytes. `by` has the load's
     /// instruction, and true if it may get the value at renaming.
     #[inline]
     pub fn forwarded(&self, bytes: Bytes, by: (u64, bool)) -> Forwarded {

@@ -19,7 +19,7 @@ use crate::predictor::Prediction;
 /// A block of the wrong path: its address, and the registers that blocks before it change.
 pub(crate) type Passed = (u64, u64);
 
-/// Maximum number of mispredicted branches that are tracked.
+/// Maximum number of mispredicted branches that are tracked at a time.
 const LONGEST: usize = 16;
 
 /// The wrong path of a core between a mispredicted branch and its resolution.
@@ -28,11 +28,11 @@ struct WrongPath {
     /// Registers that differ from those of the right path, now and at the last mispredicted branch.
     registers: u64,
     before: u64,
-    /// Time by which the right path is behind the wrong one, and time at which the branch was
+    /// The lag of the right path behind the wrong one, and the time at which the branch was
     /// resolved.
     behind_ps: u64,
     resolved_ps: u64,
-    /// The first instruction for which the reorder buffer had no room.
+    /// The first instruction that the reorder buffer had no room for.
     until: u64,
 }
 
@@ -42,12 +42,12 @@ struct WrongPath {
 pub(crate) struct Astray {
     /// The wrong path after the last of the branches.
     path: Vec<Passed>,
-    /// Index in `path` at which the two paths have met; one found in this round replaces that of a
+    /// Index in `path` at which the two paths met; a meeting point in this round replaces one of a
     /// later round.
     met: Option<usize>,
-    /// Registers that the right path has changed since.
+    /// Registers that the right path has changed since the branch.
     changed: u64,
-    /// The wrong path after each of them.
+    /// The wrong path after each mispredicted branch.
     wrong_paths: Vec<WrongPath>,
     /// Loads of the block that have missed: no wrong path knows their values.
     loads: u64,
@@ -67,7 +67,7 @@ impl Astray {
     }
 
     /// Records that the last branch was resolved at `resolved_ps`, which delayed the right path by
-    /// `lost_ps`, when there was no room for instructions from `until` on.
+    /// `lost_ps`, when instructions from `until` on had no room.
     pub(super) fn resolved(&mut self, resolved_ps: u64, lost_ps: u64, until: u64) {
         let Some(last) = self.wrong_paths.last_mut() else { return };
         (last.resolved_ps, last.until) = (resolved_ps, until);

@@ -1,13 +1,9 @@
-//! Stores past the caches: buffers that combine them by line, and writes in flight.
-//!
-//! As Intel describes them ("Intel 64 and IA-32 Architectures Optimization Reference Manual",
-//! 3.6.10 "Write Combining" and 9.5.1 "The Non-temporal Store Instructions"): such stores are
-//! combined by line in the buffers that other misses fill as well. A line is written as a whole
-//! when all its bytes are there, when another line needs its buffer, or at a fence, and is never
-//! read.
-//!
-//! A line is on its way to memory from its first byte on. If a line is evicted half full, the rest
-//! is another write.
+//! Stores past the caches: buffers that combine them by line, and writes in flight. As Intel
+//! describes them ("Intel 64 and IA-32 Architectures Optimization Reference Manual", 3.6.10 "Write
+//! Combining" and 9.5.1 "The Non-temporal Store Instructions"), such stores are combined by line in
+//! the buffers that other misses fill as well. A line is written as a whole when all its bytes are
+//! there, when another line needs its buffer, or at a fence, and is never read. A line is in flight
+//! to memory from its first byte on. If a line is evicted half full, the rest is another write.
 
 use alloc::vec::Vec;
 

@@ -8,7 +8,7 @@ use super::combining::Combining;
 #[derive(Clone, Copy, Debug)]
 struct Fill {
     line: u64,
-    /// The times at which it gets a fill buffer and at which it arrives.
+    /// The times at which the line gets a fill buffer and at which it arrives.
     begin_ps: u64,
     done_ps: u64,
 }
@@ -19,10 +19,10 @@ pub struct Fills {
     all: Vec<Fill>,
     /// A bit for each of their lines, shared by other lines.
     lines: [u64; 4],
-    /// Arrival time of the last of them.
+    /// Arrival time of the last line.
     latest_ps: u64,
-    /// Time between two lines, and between two for which the cache evicts a modified one, and the
-    /// earliest start of the next one.
+    /// Time between two lines, time between two lines for which the cache evicts a modified one,
+    /// and the earliest start of the next line.
     each_ps: [u64; 2],
     next_ps: u64,
     /// Time between two lines from beyond the core's own caches, and the earliest start of the next
@@ -34,9 +34,9 @@ pub struct Fills {
 /// A miss of the nearest cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Miss {
-    /// True if the cache evicts a modified line for it, which goes back.
+    /// True if the cache evicts a modified line, which is written back, to make room.
     pub goes_back: bool,
-    /// True if its line is in none of the core's own caches.
+    /// True if the line is in none of the core's own caches.
     pub is_far: bool,
 }
 
@@ -75,7 +75,7 @@ impl Fills {
         if self.is_idle(now_ps) || self.lines[word] & bit == 0 {
             return None;
         }
-        // Most are lines that were requested last.
+        // Most repeated requests are for the lines requested last.
         let mut fills = self.all.iter().rev();
         let fill = fills.find(|fill| fill.line == line && fill.done_ps > now_ps);
         fill.map(|fill| fill.done_ps)
@@ -89,7 +89,7 @@ impl Fills {
         self.latest_ps = self.latest_ps.max(done_ps);
     }
 
-    /// Removes lines that arrived before a time, as nothing begins earlier any more.
+    /// Removes lines that arrived before a time, because nothing begins earlier any more.
     fn forget_before(&mut self, now_ps: u64) {
         self.all.retain(|fill| fill.done_ps > now_ps);
         self.lines = [0; 4];

@@ -14,11 +14,11 @@ use crate::machine::Class;
 /// An instruction that accesses memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Accessor {
-    /// The time at which its address is known.
+    /// The time at which the access's address is known.
     pub address: Value,
-    /// The time at which the data it stores are known.
+    /// The time at which the data that the access stores are known.
     pub data: Value,
-    /// Time to issue the instructions after it.
+    /// Time to issue the instructions after the access.
     pub behind_ps: u64,
     /// Index among the block's loads.
     pub load: u8,
@@ -26,12 +26,12 @@ pub struct Accessor {
     pub renames: bool,
     /// True for an atomic read-modify-write: later instructions wait for it.
     pub atomic: bool,
-    /// Size of its non-temporal stores in bytes; 0 if it makes none.
+    /// Size of the access's non-temporal stores in bytes; 0 if it makes none.
     pub non_temporal_bytes: u8,
 }
 
 impl Accessor {
-    /// Returns true if its only effect is the time of its line.
+    /// Returns true if the access's only effect is the time of its line.
     #[inline]
     pub(crate) fn is_quick(&self) -> bool {
         !self.atomic && self.non_temporal_bytes == 0
@@ -43,7 +43,7 @@ impl Accessor {
 pub(super) struct Waiting {
     pub pool: Pool,
     pub count: u64,
-    /// The operands of the last of them.
+    /// The operands of the last of these instructions.
     pub value: Value,
 }
 
@@ -55,7 +55,7 @@ const GROUPS: usize = 16;
 pub struct Flow {
     /// Number of instructions.
     pub instructions: u64,
-    /// Time to issue all of them.
+    /// Time to issue all instructions.
     pub takes_ps: u64,
     /// Time that the instructions take in each part of the core.
     pub(super) parts: Parts,
@@ -63,11 +63,11 @@ pub struct Flow {
     pub accessors: Vec<Accessor>,
     /// Registers that the block changes, and the times at which they are known.
     pub results: Vec<(u8, Value)>,
-    /// Of these, the registers that are still unknown at the end of the block, even if nothing is
-    /// late.
+    /// The results that are still unknown at the end of the block even if nothing is late, and the
+    /// delay of each.
     pub(super) tails: Vec<(u8, u64)>,
-    /// A bit for each of those registers, and for all registers and loads that their values come
-    /// from.
+    /// A bit for each register that the block changes, and for all registers and loads that the
+    /// values come from.
     pub(super) changed: u64,
     pub(super) registers: u64,
     pub(super) loaded: u64,
@@ -79,7 +79,7 @@ pub struct Flow {
     pub drains: bool,
     /// Number of loads that are tracked separately.
     pub loads: usize,
-    /// Exit by its last instruction, and the time at which that is decided.
+    /// The way in which the last instruction leaves the block, and the time at which it is decided.
     pub ends: Ends,
     pub(super) decided: Value,
 }
@@ -166,7 +166,8 @@ impl Flow {
         if operands.memory && (!operands.stores || operands.modifies()) {
             self.waits(Pool::Load, &address);
         }
-        // Moves are done by renaming, and a branch is fused with the instruction that decides it.
+        // Moves are executed at renaming, and a branch is fused with the instruction that decides
+        // it.
         if !matches!(operands.class, Class::Move | Class::Branch) {
             let pool = if operands.is_vector() { Pool::Vector } else { Pool::Integer };
             self.waits(pool, &result);
@@ -295,7 +296,7 @@ mod tests {
         let move_: &[u8] = &[0x48, 0x89, 0xd8];
         // Twelve moves at six a cycle, six additions at five.
         assert_eq!([of(&[move_; 12]), of(&[add; 5])].map(|flow| flow.takes_ps), [600, 300]);
-        // A comparison and its branch are one: cmp; jb
+        // A comparison and its branch are one instruction: cmp; jb
         assert_eq!(of(&[&[0x48, 0x39, 0xd8], &[0x72, 0x05]]).takes_ps, 150);
         // An iteration takes at least one cycle.
         assert_eq!(of(&[&[0x48, 0x39, 0xd8], &[0x72, 0xfb]]).takes_ps, 300);
@@ -310,7 +311,8 @@ mod tests {
         assert_eq!([of(&[load; 6]), of(&[shift; 3])].map(|flow| flow.takes_ps), [600, 450]);
         // mulsd %xmm1,%xmm0; divsd %xmm1,%xmm2
         let divide = of(&[&[0xf2, 0x0f, 0x59, 0xc1], &[0xf2, 0x0f, 0x5e, 0xd1]]);
-        // The product is there when the division's unit is free, its quotient ten cycles and a half later.
+        // The product is known when the division's unit is free, the quotient ten and a half cycles
+        // later.
         assert_eq!((divide.takes_ps, &divide.tails[..]), (1200, &[(34, 4800)][..]));
     }
 

@@ -7,15 +7,15 @@ use super::operands::Ends;
 use super::parts::Parts;
 use crate::predictor::Prediction;
 
-/// Minimum cost of a misprediction for which following the wrong path is worthwhile, and the number
-/// of blocks in which more such mispredictions are expected.
+/// Minimum cost of a misprediction for which simulating the wrong path is worthwhile, and the
+/// number of blocks within which more of them are expected.
 const LONG_PS: u64 = 20_000;
 const EXPECTED: u32 = 1 << 16;
 
 impl Pipeline {
-    /// Returns the time that a block which begins at `begin_ps` takes: less than by itself if its
-    /// instructions were fetched while earlier ones ran, or its stores find room in the queue in front
-    /// of the cache, and more if that is still full.
+    /// Returns the time that a block which begins at `begin_ps` takes: less than on its own if its
+    /// instructions were fetched while earlier ones ran, or its stores find room in the queue in
+    /// front of the cache; more if that queue is still full.
     #[inline]
     pub fn takes_ps(&mut self, flow: &Flow, begin_ps: u64) -> u64 {
         let Parts { front_ps, jumps_ps, jumps, back_ps, stores_ps } = flow.parts;
@@ -24,7 +24,7 @@ impl Pipeline {
         self.stored_ps = self.stored_ps.max(begin_ps) + stores_ps;
         let stored_ps = self.stored_ps.max(self.lined_ps);
         let back_ps = back_ps.max(stored_ps.saturating_sub(begin_ps + self.queue_ps));
-        // It fetches while the core waits, too, until its queue is full.
+        // The front end fetches while the core waits, too, until its queue is full.
         let fetches_ps = self.fetched_ps.max(begin_ps.saturating_sub(self.most_ahead_ps));
         self.fetched_ps = fetches_ps + front_ps;
         back_ps.max(self.fetched_ps.saturating_sub(begin_ps))

@@ -14,11 +14,12 @@ use super::tracked::Tracked;
 
 /// Number of misses that are remembered.
 const MISSES: usize = 64;
-/// Distance of lines that are fetched.
+/// Maximum distance of lines that are fetched.
 const NEAR: i64 = 3;
-/// Number of distances up to that, both ways.
+/// Number of distances up to `NEAR`, in both directions.
 const DISTANCES: usize = 7;
-/// Number of misses of an instruction without a line at a distance, after which it is not fetched.
+/// Number of misses of an instruction without a line at a distance after which that line is not
+/// fetched.
 const SELDOM: u64 = 8;
 /// Lines of a page: 4 KiB.
 const PAGE_LINES: u64 = 64;
@@ -34,7 +35,8 @@ struct Missed {
 /// An instruction that misses lines.
 #[derive(Clone, Copy, Debug, Default)]
 struct Follower {
-    /// Number of its misses, and of the last one that was followed by another line, by the distance.
+    /// Number of the instruction's misses, and for each distance the number of the last miss that
+    /// such a line followed.
     misses: u64,
     followed: [u64; DISTANCES],
 }
@@ -57,7 +59,7 @@ fn index(distance: i64) -> usize {
 pub struct Neighbours {
     /// Time from a miss to the request of the lines near it.
     later_ps: u64,
-    /// The last misses, each at the place of its number.
+    /// The last misses, each at the index of its number.
     recent: Box<[Missed; MISSES]>,
     followers: Tracked<Follower>,
 }

@@ -67,7 +67,7 @@ impl BitOrAssign for Registers {
     }
 }
 
-/// Ordering of an instruction with those around it.
+/// Ordering of an instruction relative to those around it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
     /// It runs when its operands are available.
@@ -81,7 +81,7 @@ pub enum Order {
     Fence,
 }
 
-/// Exit of an instruction from its block.
+/// The way in which an instruction leaves its block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Ends {
     /// Falls through, jumps to a constant address, or returns.
@@ -89,7 +89,7 @@ pub enum Ends {
     Known,
     /// Branches or not, depending on its operands.
     Conditional,
-    /// Branches to an address that it reads or loads.
+    /// Branches to an address that the instruction reads or loads.
     Indirect,
 }
 
@@ -100,9 +100,9 @@ pub struct Operands {
     pub address: Registers,
     /// Registers that flow into the values it writes.
     pub reads: Registers,
-    /// Registers that it writes.
+    /// Registers that the instruction writes.
     pub writes: Registers,
-    /// True if it accesses memory; the loaded value flows into what it writes.
+    /// True if the instruction accesses memory; the loaded value flows into what it writes.
     pub memory: bool,
     /// Size of its non-temporal stores in bytes; 0 if it makes none.
     pub non_temporal_bytes: u8,
@@ -112,17 +112,17 @@ pub struct Operands {
     pub ends: Ends,
     /// Timing class.
     pub class: Class,
-    /// True if it writes memory, given that it accesses any.
+    /// True if the instruction writes memory, given that it accesses any.
     pub stores: bool,
-    /// True if its address is one register and a constant, and its data are in general registers.
+    /// True if the address is one register and a constant, and the data are in general registers.
     pub plain_address: bool,
-    /// True if its address has a scaled register, or two registers and a constant.
+    /// True if the address has a scaled register, or two registers and a constant.
     pub far_address: bool,
-    /// True if it is on vectors of more than 16 bytes.
+    /// True if the instruction uses vectors of more than 16 bytes.
     pub is_wide: bool,
-    /// True if it extends the sign of the loaded value.
+    /// True if the instruction extends the sign of the loaded value.
     pub extends_sign: bool,
-    /// True if it extends the 8 or 16 bits that it loads by zeros.
+    /// True if the instruction zero-extends the 8 or 16 bits that it loads.
     pub extends_zeros: bool,
     /// True if its result does not depend on its operands, and needs no unit.
     pub clears: bool,
@@ -130,12 +130,12 @@ pub struct Operands {
     pub calls: bool,
     /// True for unconditional branches, and for branches backward, as loops have them.
     pub jumps: bool,
-    /// Bytes of the element that it moves or stores repeatedly; 0 if it does not.
+    /// Bytes of the element that the instruction moves or stores repeatedly; 0 if it does not.
     pub repeated_bytes: u8,
 }
 
 impl Operands {
-    /// Adds registers that it reads and writes.
+    /// Adds registers that the instruction reads and writes.
     pub fn also(self, reads: Registers, writes: Registers) -> Self {
         Self { reads: self.reads | reads, writes: self.writes | writes, ..self }
     }
@@ -198,27 +198,27 @@ impl Operands {
         if self.class == Class::FpAdd || is_copy { others | self.writes } else { others }
     }
 
-    /// Returns true if it modifies in memory what it reads there.
+    /// Returns true if the instruction reads memory and writes the result back.
     pub(super) fn modifies(self) -> bool {
         self.stores && !matches!(self.class, Class::Move | Class::Shuffle)
     }
 
-    /// Removes all sources of the written value, which is a constant.
+    /// Removes all sources of the written value, because it is a constant.
     pub fn of_nothing(self) -> Self {
         Self { reads: Registers::NONE, clears: true, ..self }
     }
 
-    /// Returns true if it writes a general register or the flags from a vector.
+    /// Returns true if the instruction writes a general register or the flags from a vector.
     pub(super) fn leaves_vectors(self) -> bool {
         !self.memory && self.reads.has_vectors() && self.writes.has_others()
     }
 
-    /// Returns true if it writes a vector from a general register.
+    /// Returns true if the instruction writes a vector from a general register.
     pub(super) fn enters_vectors(self) -> bool {
         !self.memory && self.writes.has_vectors() && self.reads.has_others()
     }
 
-    /// Returns true if it reads or writes vectors.
+    /// Returns true if the instruction reads or writes vectors.
     pub(super) fn is_vector(self) -> bool {
         (self.reads | self.writes).has_vectors()
     }

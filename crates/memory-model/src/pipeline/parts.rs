@@ -3,10 +3,11 @@
 /// Time that a block takes in the parts of a core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Parts {
-    /// Time of the parts that fetch and decode instructions, if it falls through and if it jumps.
+    /// Time of the parts that fetch and decode instructions, if the block falls through and if it
+    /// jumps.
     pub front_ps: u64,
     pub jumps_ps: u64,
-    /// True if it jumps whatever its operands are, or is assumed to, as loops do.
+    /// True if the block always jumps, or is assumed to, as loops do.
     pub jumps: bool,
     /// Time of the parts that execute instructions other than stores.
     pub back_ps: u64,

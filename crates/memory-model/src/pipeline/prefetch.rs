@@ -3,9 +3,9 @@
 use super::Pipeline;
 
 impl Pipeline {
-    /// Returns the remaining time of a miss of a line by the instruction at this position that
-    /// begins at `now_ps` and takes `takes_ps` in total: the line may have been prefetched. It is
-    /// never less than a hit in the nearest cache.
+    /// Returns the remaining time of a miss that begins at `now_ps` and takes `takes_ps` in total,
+    /// by the instruction at this position: the line may have been prefetched. The result is at
+    /// least the time of a hit in the nearest cache.
     #[inline]
     pub fn left_ps(
         &mut self,
@@ -27,8 +27,8 @@ impl Pipeline {
         takes_ps.saturating_sub(now_ps.saturating_sub(asked_ps)).max(nearest_ps)
     }
 
-    /// Returns the time at which prefetchers requested a line that the instruction at this position
-    /// misses at `now_ps`, from the distances between its accesses; `now_ps` if they did not.
+    /// Returns the time at which prefetchers, from the distances between its accesses, requested a
+    /// line that the instruction at this position misses at `now_ps`; `now_ps` if they did not.
     fn foreseen_ps(&self, position: u32, line: u64, now_ps: u64) -> u64 {
         let known = self.by(position).zip(self.strides.as_ref());
         known.map_or(now_ps, |(by, strides)| strides.asked_ps(by, line, now_ps))
@@ -49,8 +49,8 @@ impl Pipeline {
         Some(core::ptr::from_ref(self.accessor(position)?).addr())
     }
 
-    /// Returns the time at which the address of an access of a line is translated, if that could
-    /// begin at `issue_ps` and takes this long: a prefetcher may have begun it before.
+    /// Returns the time at which the address of an access is translated, if translation could begin
+    /// at `issue_ps` and takes this long: a prefetcher may have begun it earlier.
     #[inline]
     pub fn translated_ps(
         &mut self,

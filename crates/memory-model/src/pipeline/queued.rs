@@ -11,14 +11,14 @@ use super::window::Window;
 /// The store queue of a core.
 #[derive(Clone, Debug)]
 pub struct StoreQueue {
-    /// The stores that wait for a line; `None` if the length of the queue is not known.
+    /// The stores that wait for a line; `None` if the length of the queue is unknown.
     waiting: Option<Window>,
     /// Number of stores so far.
     stored: u64,
 }
 
 impl StoreQueue {
-    /// Creates an empty queue of this length; 0 if it is not known.
+    /// Creates an empty queue of this length; 0 if the length is unknown.
     pub fn new(entries: u32) -> Self {
         Self { waiting: (entries > 0).then(|| Window::new(entries)), stored: 0 }
     }

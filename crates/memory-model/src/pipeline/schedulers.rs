@@ -17,7 +17,7 @@ pub enum Pool {
     Load,
 }
 
-/// Instructions that wait, by the time at which they leave.
+/// Waiting instructions, by the time at which they leave.
 #[derive(Clone, Debug, Default)]
 struct Scheduler {
     taken: u64,
@@ -31,14 +31,14 @@ pub struct Schedulers {
     sizes: Option<[u64; 2]>,
     /// The scheduler of each [`Pool`].
     places: [usize; 3],
-    /// Instructions that wait no longer than this cannot fill a scheduler.
+    /// Shorter waits than this cannot fill a scheduler.
     least_ps: u64,
     all: [Scheduler; 2],
 }
 
 impl Schedulers {
-    /// Creates empty schedulers of these sizes, given the one of each pool, for a core that begins
-    /// `width` instructions each cycle.
+    /// Creates empty schedulers of these sizes, given the scheduler of each pool, for a core that
+    /// begins `width` instructions per cycle.
     pub fn new(of: Option<([u64; 2], [usize; 3])>, (width, cycle_ps): (u32, u64)) -> Self {
         let (sizes, places) = (of.map(|of| of.0), of.map_or([0; 3], |of| of.1));
         let least = sizes.map_or(0, |sizes| sizes[0].min(sizes[1]));
@@ -46,8 +46,8 @@ impl Schedulers {
         Self { sizes, places, least_ps, all: Default::default() }
     }
 
-    /// Returns the time after which the operands of an instruction issued at `now_ps` must be late for it
-    /// to count; `None` without limits.
+    /// Returns the minimum time by which operands of an instruction issued at `now_ps` must be late
+    /// for the instruction to count; `None` without limits.
     #[inline]
     pub fn least_ps(&self, now_ps: u64) -> Option<u64> {
         self.sizes.map(|_| now_ps + self.least_ps)
@@ -61,14 +61,14 @@ impl Schedulers {
         scheduler.leave.push(Reverse((until_ps, count)));
     }
 
-    /// Returns true if this number of further instructions could fill one.
+    /// Returns true if this number of additional instructions could fill a scheduler.
     #[inline]
     pub fn may_fill(&self, further: u64) -> bool {
         let Some(sizes) = self.sizes else { return false };
         self.all.iter().zip(sizes).any(|(of, size)| of.taken + further > size)
     }
 
-    /// Returns the time from `now_ps` on at which an instruction finds entries in all of them.
+    /// Returns the time from `now_ps` on at which an instruction finds entries in all schedulers.
     #[inline]
     pub fn room_ps(&mut self, now_ps: u64) -> u64 {
         let Some(sizes) = self.sizes else { return now_ps };

@@ -25,7 +25,7 @@ impl Sets {
     #[inline]
     pub fn room_ps(&mut self, line: u64, (now_ps, issue_ps): (u64, u64)) -> u64 {
         let next_ps = &mut self.next_ps[usize::try_from(line % SETS as u64).unwrap_or(0)];
-        // An access with a late address may take the turn of one that is made now.
+        // An access with a late address may take the slot of one that is made now.
         let begins_ps = issue_ps.max(*next_ps);
         *next_ps = (*next_ps).max(now_ps) + self.each_ps;
         begins_ps

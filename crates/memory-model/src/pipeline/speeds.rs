@@ -14,10 +14,10 @@ pub struct Speeds {
     /// Latency, and time between two instructions, by class.
     latency_ps: [u64; CLASSES],
     between_ps: [u64; CLASSES],
-    /// Extra time of a floating-point addition that uses no result of another one.
+    /// Extra time of a floating-point addition that uses no result of another addition.
     first_add_ps: u64,
-    /// Extra time of a vector load over a load of a general register, of a load at an address of
-    /// several parts, and of one that extends a sign.
+    /// Extra times of a vector load over a load of a general register, of a load at an address of
+    /// several parts, and of a load that extends a sign.
     vector_load_ps: u64,
     far_load_ps: u64,
     sign_ps: u64,
@@ -99,15 +99,14 @@ impl Speeds {
         self.latency_ps[class as usize] + first_ps + crossing_ps
     }
 
-    /// Returns the time that flags take longer than a register to the result: of the two
-    /// micro-operations of a move by two flags on Intel, the second alone reads the register
-    /// (measured on an Emerald Rapids).
+    /// Returns the extra latency of flags over a register: of the two micro-operations of a move by
+    /// two flags on Intel, only the second reads the register (measured on an Emerald Rapids).
     pub(super) fn flags_ps(&self, class: Class) -> u64 {
         let of = |class: Class| self.latency_ps[class as usize];
         if class == Class::TwoFlags { of(class).saturating_sub(of(Class::Select)) } else { 0 }
     }
 
-    /// Returns the extra time of a load over one of a general register.
+    /// Returns the extra time of a load over a load of a general register.
     pub(super) fn load_ps(&self, operands: &Operands) -> u64 {
         if operands.stores {
             return 0;
@@ -167,7 +166,7 @@ impl Speeds {
         }
     }
 
-    /// Returns the number of pieces in which the core gets the code at these addresses.
+    /// Returns the number of pieces in which the core fetches the code at these addresses.
     pub fn windows(&self, (first, end): (u64, u64)) -> u64 {
         let bytes = self.family.and_then(Family::window_bytes);
         bytes.map_or(1, |bytes| (end.max(first + 1) - 1) / bytes - first / bytes + 1)
@@ -235,7 +234,7 @@ impl Speeds {
             let halves = u64::from(halves && operands.is_wide);
             counts[operands.class as usize] += 1 + halves;
             added += halves;
-            // Each of its two micro-operations needs a unit.
+            // Each of the two micro-operations needs a unit.
             if self.flags_ps(operands.class) > 0 {
                 counts[operands.class as usize] += 1;
                 added += 1;

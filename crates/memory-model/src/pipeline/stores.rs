@@ -7,7 +7,7 @@
 
 use alloc::boxed::Box;
 
-/// Entries for words: a power of two, and as large as the store buffers of current cores.
+/// Number of entries for words: a power of two, and as large as the store buffers of current cores.
 const PLACES: usize = 128;
 const WORD_BYTES: u64 = 8;
 
@@ -51,7 +51,7 @@ struct Stored {
     word: u64,
     /// Time at which the last store to each half is known.
     ready_ps: [u64; 2],
-    /// Number of the last instruction that stored to it.
+    /// Time at which the last store to each half is known.
     instruction: u64,
     /// A bit for each stored byte; 0 for an unused entry.
     bytes: u8,
@@ -68,13 +68,13 @@ pub struct Forwarded {
     pub ready_ps: u64,
     /// True if stores cover all of the load.
     pub whole: bool,
-    /// True if the load gets the value of one store at renaming.
+    /// True if the load gets the value of a single store at renaming.
     pub renamed: bool,
 }
 
 impl Forwarded {
-    /// Returns the latency of a load that begins at `now_ps`, if its line is in the nearest cache,
-    /// where a hit takes `nearest_ps`, or arrives there at `line_ps`.
+    /// Returns the latency of a load that begins at `now_ps`; a hit in the nearest cache takes
+    /// `nearest_ps`, and a line that is not there arrives at `line_ps`.
     #[inline]
     pub fn takes_ps(self, now_ps: u64, nearest_ps: u64, line_ps: Option<u64>) -> u64 {
         if self.renamed {
@@ -100,7 +100,7 @@ pub struct Stores {
 
 impl Stores {
     /// Creates an empty table for a core with this number of instructions in its window, and these
-    /// extra times of a load that no store covers entirely, and of one that a store does.
+    /// extra times of a load that no store covers entirely, and of a load that a store does.
     pub fn new(window: u32, (blocked_ps, forward_ps): (u64, u64)) -> Self {
         let recent = Box::new([Stored::default(); PLACES]);
         Self { window: u64::from(window), blocked_ps, forward_ps, recent }
@@ -156,8 +156,8 @@ impl Stores {
         }
     }
 
-    /// Extends the result to bytes in further words, given the result for the words before, and the
-    /// store that it came from.
+    /// Extends the result to bytes in further words, given the result for the preceding words and
+    /// the store that it came from.
     fn over(
         &self,
         bytes: Bytes,

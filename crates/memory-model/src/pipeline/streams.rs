@@ -1,14 +1,12 @@
-//! A prefetcher: lines of sequential streams are requested before they are missed.
-//!
-//! As Intel describes that of the L2 ("Intel 64 and IA-32 Architectures Optimization Reference
-//! Manual", "Data Prefetch to the L2 Cache and Last Level Cache"): misses to consecutive lines, up
-//! or down, form a stream, and up to a fixed number of its lines is fetched ahead of the misses.
-//! On some cores it looks no further ahead than the stream is long, and only a few lines past the end
-//! of a page, or none (measured on a Zen 3 and a Zen 4, as `strides`). That of a Zen 4 crosses pages in
-//! streams of more than two pages: after 160, 192, 224 and 256 lines it was 40, 64, 96 and 128 ahead.
-//!
-//! Only lines that are used in the end are fetched. A line counts as requested at the miss this
-//! number of lines before it, when the prefetcher would have reached it.
+//! A prefetcher: lines of sequential streams are requested before they are missed. As Intel
+//! describes the L2's prefetcher ("Intel 64 and IA-32 Architectures Optimization Reference Manual",
+//! "Data Prefetch to the L2 Cache and Last Level Cache"): misses to consecutive lines, up or down,
+//! form a stream, and up to a fixed number of its lines is fetched ahead of the misses. On some
+//! cores the prefetcher looks no further ahead than the stream is long, and only a few lines past
+//! the end of a page, or none (measured on a Zen 3 and a Zen 4, as `strides`). A Zen 4's crosses
+//! pages in streams of more than two pages: after 160, 192, 224 and 256 lines it was 40, 64, 96 and
+//! 128 ahead. Only lines that are used in the end are fetched. A line counts as requested at the
+//! miss this number of lines before it, when the prefetcher would have reached it.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -30,14 +28,14 @@ struct Stream {
     length: u64,
     /// Times of the last misses, by index in the sequence modulo their number.
     missed_ps: Vec<u64>,
-    /// Number of the last miss that continued it.
+    /// Number of the last miss that continued the stream.
     used: u64,
 }
 
 /// The distances of a prefetcher that looks no further ahead than a stream is long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reach {
-    /// Number of lines that it looks past the end of a page.
+    /// Number of lines that the prefetcher looks past the end of a page.
     pub past_page: u64,
     /// Present if long streams are followed across pages: the number of lines by which it then
     /// looks less far ahead than the stream is long.
@@ -56,8 +54,8 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// Creates a prefetcher that fetches up to `lines` ahead; given its reach, no more than a stream is
-    /// long.
+    /// Creates a prefetcher that fetches up to `lines` ahead; if its reach is given, no more than a
+    /// stream is long.
     pub fn new(lines: u32, reach: Option<Reach>) -> Self {
         Self { streams: Vec::new(), misses: 0, lines: lines.max(1) as usize, reach }
     }
@@ -157,7 +155,7 @@ mod tests {
             let line = |at: u64| if down { 1000 - at } else { 1000 + at };
             let asked: Vec<u64> =
                 (0..12).map(|at| streams.asked_ps(line(at), 100 * (at + 1))).collect();
-            // Three misses make the stream; then four lines are requested at once, and one more
+            // Three misses make the stream; then four lines are requested at once, and another one
             // with each miss.
             let expected = [100, 200, 300, 300, 300, 300, 300, 400, 500, 600, 700, 800];
             assert_eq!(asked, expected, "{down}");

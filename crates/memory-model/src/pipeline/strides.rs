@@ -1,15 +1,14 @@
-//! A prefetcher that knows instructions: lines at a constant distance from one access of an
-//! instruction to the next are requested ahead, across page boundaries as well.
-//!
-//! Measured on a Zen 3 by the lines that are in a cache after a few accesses from a random place,
-//! with distances of 2 to 70 lines: two equal distances start it, it looks as many accesses ahead
-//! as there were distances, up to seven, and it follows stores like loads.
+//! A prefetcher that tracks instructions: lines at a constant distance from one access of an
+//! instruction to the next are requested ahead, across page boundaries as well. Measured on a Zen 3
+//! by the lines that are in a cache after a few accesses from a random place, with distances of 2
+//! to 70 lines: two equal distances start it, it looks as many accesses ahead as there were
+//! distances, up to seven, and it follows stores like loads.
 
 use super::tracked::Tracked;
 
-/// Number of equal distances that start it.
+/// Number of equal distances that start prefetching.
 const TRAINED: u64 = 2;
-/// Maximum number of accesses that it looks ahead.
+/// Maximum number of accesses to look ahead.
 const AHEAD: usize = 7;
 
 /// The accesses of an instruction.
@@ -54,12 +53,12 @@ impl Stride {
     /// Returns the time at which this line was requested, if it was.
     fn asked_ps(&self, line: u64) -> Option<u64> {
         let goes_on = self.step != 0 && line.wrapping_sub(self.last).cast_signed() == self.step;
-        // The access with this number of equal distances before it.
+        // The access preceded by this number of equal distances.
         let number = self.repeated + 1;
         if !goes_on || number <= TRAINED {
             return None;
         }
-        // The first one that looked as far ahead.
+        // The first access that looked as far ahead.
         let by = number.div_ceil(2).max(TRAINED).max(number.saturating_sub(AHEAD as u64));
         Some(self.times[place(by)])
     }
@@ -104,7 +103,8 @@ mod tests {
         for step in [-70_i64, 2, 9, 5000] {
             let lines: Vec<u64> = (0..20).map(|at| (500_000 + at * step).cast_unsigned()).collect();
             let found = asked(&mut Strides::default(), 1, &lines, 100);
-            // The third access, at 300, requests the next two, the fourth one up to the seventh.
+            // The third access, at 300, requests the next two; the fourth requests lines up to the
+            // seventh.
             let first = [100, 200, 300, 300, 300, 400, 400, 500, 500, 600, 600, 700, 700, 800];
             assert_eq!(found[..14], first, "{step}");
             assert_eq!(found[19], 1300, "seven ahead");

@@ -17,7 +17,7 @@ pub struct Tracked<T> {
 struct Instruction<T> {
     /// Identifies the instruction; only compared, because it differs between runs.
     by: usize,
-    /// Number of the last miss that it made, of all.
+    /// Number, among all misses, of the last one by this instruction.
     used: u64,
     known: T,
 }
@@ -37,18 +37,18 @@ impl<T> Tracked<T> {
         self.all.len()
     }
 
-    /// Returns what is known of an instruction.
+    /// Returns the state of an instruction.
     pub fn get(&self, by: usize) -> Option<&T> {
         self.all.iter().find(|of| of.by == by).map(|of| &of.known)
     }
 
-    /// Returns what is known of an instruction, to change it.
+    /// Returns the state of an instruction, for changes.
     pub fn get_mut(&mut self, by: usize) -> Option<&mut T> {
         self.all.iter_mut().find(|of| of.by == by).map(|of| &mut of.known)
     }
 
-    /// Records a miss by an instruction, and returns what is known of it; `None` for one that was
-    /// not tracked, which begins with `new`.
+    /// Records a miss by an instruction and returns its state; `None` for an instruction that was
+    /// not tracked and begins with `new`.
     pub fn add_miss(&mut self, by: usize, new: T) -> Option<&mut T> {
         self.misses += 1;
         let used = self.misses;

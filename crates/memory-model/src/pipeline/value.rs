@@ -6,8 +6,8 @@ use super::operands::REGISTERS;
 /// Number of a block's loads that are tracked separately.
 pub(super) const LOADS: usize = 64;
 
-/// Sources of a value with separate delays; of more, the first ones share a slot, with the longest
-/// delay. A chain waits for the value that was loaded last.
+/// Number of sources of a value with separate delays; if there are more, the first ones share a
+/// slot, with the longest delay. A chain waits for the value that was loaded last.
 const PLACES: usize = 8;
 
 /// The sources of a value: registers at the start of the block, and its loads; and the delay after
@@ -15,7 +15,7 @@ const PLACES: usize = 8;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Value {
     registers: u64,
-    /// A bit for each load by its number among accesses; the last bit stands for all further ones.
+    /// A bit for each load by its number among accesses; the last bit stands for all further loads.
     loads: u64,
     /// Time from the start of the block until the value is known, if no source is late.
     least_ps: u64,
@@ -41,7 +41,7 @@ impl Value {
         Self { least_ps, ..Self::default() }
     }
 
-    /// Returns the registers that it comes from, a bit for each.
+    /// Returns the registers that the value depends on, one bit per register.
     pub fn registers(&self) -> u64 {
         self.registers
     }
@@ -51,7 +51,7 @@ impl Value {
         self.loads
     }
 
-    /// Returns the earliest time at which it is known, from the start of the block.
+    /// Returns the earliest time at which the value is known, from the start of the block.
     pub fn least_ps(&self) -> u64 {
         self.least_ps
     }
@@ -105,7 +105,7 @@ impl Value {
         kept.for_each(|latency| *latency = latency.saturating_add(by_ps));
     }
 
-    /// Returns the time at which it is known, in a block that began at `begin_ps`.
+    /// Returns the time at which the value is known, in a block that began at `begin_ps`.
     #[inline]
     pub(super) fn known_ps(
         &self,

@@ -8,7 +8,7 @@ use crate::machine::Tlb;
 /// The page walkers of a core.
 #[derive(Clone, Debug)]
 pub struct Walkers {
-    /// Time at which each is free.
+    /// Time at which each walker is free.
     free_ps: Vec<u64>,
     /// Latency of a hit in the farthest TLB, which needs no walker.
     hit_ps: u64,

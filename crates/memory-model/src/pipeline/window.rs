@@ -7,7 +7,7 @@ use alloc::collections::VecDeque;
 struct Stop {
     instruction: u64,
     until_ps: u64,
-    /// True if it is the end of an access.
+    /// True if the time is the end of an access.
     access: bool,
 }
 
@@ -24,9 +24,9 @@ pub struct Window {
 /// The issue of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Came {
-    /// Time at which it is issued.
+    /// Time at which the instruction is issued.
     pub at_ps: u64,
-    /// True if it waited for the end of an access.
+    /// True if the instruction waited for the end of an access.
     pub for_access: bool,
 }
 
@@ -36,7 +36,7 @@ impl Window {
         Self { length: u64::from(length), stops: VecDeque::new(), from: u64::MAX }
     }
 
-    /// Adds an instruction that finishes at this time, by the end of an access or not.
+    /// Adds an instruction that finishes at this time, with or without the end of an access.
     #[inline]
     pub fn add(&mut self, instruction: u64, until_ps: u64, access: bool) {
         if self.stops.back().is_some_and(|last| last.until_ps >= until_ps) {
@@ -55,8 +55,8 @@ impl Window {
         instruction < self.from
     }
 
-    /// Returns true if an instruction that it may have to wait for finishes by the end of an
-    /// access.
+    /// Returns true if an instruction that the next one may have to wait for finishes with the end
+    /// of an access.
     #[inline]
     pub fn keeps_for_access(&self, instruction: u64) -> bool {
         let mut before = self.stops.iter().take_while(|stop| stop.instruction <= instruction);
@@ -87,7 +87,7 @@ impl Window {
         if self.holds(instruction) {
             return now_ps;
         }
-        // Of those it waits for, the latest one retires last.
+        // Of the instructions it waits for, the latest one retires last.
         let before = self.stops.iter().take_while(|stop| stop.instruction <= instruction);
         before.last().map_or(now_ps, |stop| stop.until_ps.max(now_ps))
     }

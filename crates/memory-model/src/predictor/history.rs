@@ -4,9 +4,9 @@
 use super::{INDEX_BITS, LARGE_TABLE_BITS, TABLE_BITS, TABLES, TAG_BITS};
 
 /// Branches of history by table, in a series that is nearly geometric. The longest of a TAGE are
-/// hundreds (A. Seznec, "A 256 Kbits L-TAGE branch predictor", Journal of Instruction-Level Parallelism
-/// 9, 2007: 640). A Zen 4 learns all 195,000 branches of a scan of text that consists of six parts in
-/// random order, for which it has to tell about five parts apart: 200 branches.
+/// hundreds (A. Seznec, "A 256 Kbits L-TAGE branch predictor", Journal of Instruction-Level
+/// Parallelism 9, 2007: 640). A Zen 4 learns all 195,000 branches of a scan of text that consists
+/// of six parts in random order, for which it has to distinguish about five parts: 200 branches.
 const HISTORIES: [u32; TABLES] = [4, 9, 18, 36, 130, LONGEST];
 const LONGEST: u32 = 400;
 /// Words of 64 branches: a power of two, for more than the longest history.
@@ -65,9 +65,9 @@ impl<const WIDTH: u32> Folded<WIDTH> {
 pub(super) struct History {
     /// A bit for each of the latest, at its number modulo their count.
     branches: [u64; WORDS],
-    /// The number of the next one.
+    /// The number of the next branch.
     next: u32,
-    /// Number of the latest that were taken in a row.
+    /// Number of latest branches in a row that were taken.
     taken: u32,
     index: Folded<INDEX_BITS>,
     tags: (Folded<TAG_BITS>, Folded<{ TAG_BITS - 1 }>),
@@ -95,7 +95,8 @@ impl History {
         Lanes(mixed & each((1 << TAG_BITS) - 1) | each(1 << TAG_BITS))
     }
 
-    /// Returns true if another taken branch changes nothing, as all of the latest ones were.
+    /// Returns true if another taken branch changes nothing, because all the latest ones were
+    /// taken.
     #[inline]
     pub fn is_all_taken(&self) -> bool {
         self.taken >= LONGEST
@@ -109,7 +110,7 @@ impl History {
             let (word, bit) = place(self.next.wrapping_sub(length));
             leaves |= u128::from(self.branches[word] >> bit & 1) << (LANE * at);
         }
-        // All bits of a lane instead of its lowest.
+        // Fills all bits of a lane instead of its lowest.
         leaves = (leaves << LANE).wrapping_sub(leaves);
         let shifted = each(u16::from(taken));
         self.index.push(shifted, leaves);
@@ -132,7 +133,7 @@ fn place(number: u32) -> (usize, u32) {
 mod tests {
     use super::*;
 
-    /// Folds the latest branches, the last of which is the latest, bit by bit.
+    /// Folds the latest branches, with the newest last, bit by bit.
     fn folded(branches: &[bool], length: u32, width: u32) -> u16 {
         let of = (0..length).zip(branches.iter().rev()).filter(|(_, taken)| **taken);
         of.fold(0, |all, (at, _)| all ^ 1 << (at % width))

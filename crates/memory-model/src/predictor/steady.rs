@@ -39,6 +39,6 @@ impl Steady {
 
 #[inline]
 fn place(address: u64) -> usize {
-    // There are eight, and branches are rarely closer than two bytes.
+    // There are eight slots, and branches are rarely closer than two bytes.
     (address >> 1) as usize % PLACES
 }

@@ -84,7 +84,7 @@ fn zen_4_learns_a_search_in_a_text_of_random_letters_in_a_few_rounds_unless_it_i
 #[test]
 fn a_branch_is_predicted_from_hundreds_of_earlier_branches_where_fewer_are_ambiguous() {
     let mut predictor = Predictor::new(Some(Family::Zen4));
-    // One of six parts of forty branches each, by the first of them.
+    // One of six parts of forty branches each, identified by its first branch.
     let mut round = || -> usize {
         let parts = (0..2_000).map(|part| random(part) % 6);
         let branches = |part| (0..40).map(move |at| (0x1000 + at * 4, at == part || at > 20));

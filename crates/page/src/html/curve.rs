@@ -91,7 +91,7 @@ fn name_level(drawing: &mut Drawing, level: &CurveLevel, x: &Scale, y: &Scale) {
     let middle = f64::midpoint(from, to);
     let above = y.at(level.latency_ns) - 14.0;
     let text = format!("{} · {} ns", level.name, figure(level.latency_ns));
-    // Text near a border is aligned away from it.
+    // Text near a border is aligned away from the border.
     let (anchor, at) = if from < 90.0 {
         ("start", from - 4.0)
     } else if to > WIDTH - 100.0 {

@@ -53,7 +53,7 @@ fn reach_of(row: &IntervalRow) -> f64 {
     ends.max(row.percent.unwrap_or(0.0).abs())
 }
 
-/// Splits a name between words into lines that fit, at most two; cuts what is longer.
+/// Splits a name between words into at most two lines that fit; truncates a longer name.
 fn lines_of(name: &str) -> Vec<String> {
     let fits = |end: &usize| name[..*end].chars().count() <= LINE_WIDTH;
     let ends = name.match_indices(' ').map(|(at, _)| at);
@@ -101,7 +101,7 @@ fn draw(drawing: &mut Drawing, row: &IntervalRow, top: f64, x: &Scale, is_first:
         }
     }
     let height = ROW + LINE * (names.len() - 1) as f64;
-    // It starts below the names, which it must not cross.
+    // The line starts below the names, which it must not cross.
     drawing.line("mark", (x.at(0.0), middle - 14.0), (x.at(0.0), top + height));
     drawing.raw(&format!(
         "<rect class=\"hit\" x=\"0\" y=\"{top:.1}\" width=\"{WIDTH}\" height=\"{height}\" {}/>",

@@ -22,7 +22,7 @@ pub(super) fn chart(curves: &Curves, title: &str) -> String {
     let y = Scale::new(ScaleKind::Linear, (0.0, highest * 1.1), (FRAME.bottom, FRAME.top));
     let mut drawing = Drawing::new();
     drawing.y_axis(FRAME, &y, &curves.y_name);
-    // Between whole numbers, as of ranks or guests, there is nothing to mark.
+    // Counts, such as of ranks or guests, have ticks at whole numbers only.
     let is_whole = |value: f64| (value - value.round()).abs() < 1e-9;
     let all_whole = points().all(|point| is_whole(point.0));
     let ticks = x.ticks().into_iter().filter(|&tick| !all_whole || is_whole(tick));

@@ -142,7 +142,7 @@ pub struct RunOrder {
 pub struct Dot {
     pub value: f64,
     pub kind: usize,
-    /// True if it was disturbed.
+    /// True if the sample was disturbed.
     pub disturbed: bool,
     /// A full description.
     pub detail: String,

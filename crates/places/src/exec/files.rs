@@ -19,7 +19,8 @@ const LEAST_BYTES: u64 = 1 << 20;
 const SYSTEM: [&str; 6] = ["/usr", "/lib", "/lib64", "/etc", "/proc", "/sys"];
 /// Maximum number of times that a sample is taken again because it read a file for the first time.
 const MOST_RETAKEN: usize = 2;
-/// The first and the longest interval between looks at the processes; it doubles from look to look.
+/// The first and the longest interval between checks of the processes; it doubles from check to
+/// check.
 const INTERVALS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(250)];
 
 /// The files that samples have read so far.
@@ -37,9 +38,9 @@ impl FilesRead {
         Self { is_placed: memory_nodes > 1, known: BTreeSet::new() }
     }
 
-    /// Runs a workload with the files that it reads in the page cache as its own treatment places
-    /// them: they are dropped and read again by an additional run, which is not measured. A run
-    /// that reads a file for the first time does not count either.
+    /// Runs a workload with the files that it reads in the page cache placed by its own treatment:
+    /// they are dropped and read again by an additional run, which is not measured. A run that
+    /// reads a file for the first time does not count either.
     pub(crate) fn run<T>(
         &mut self,
         mut run: impl FnMut() -> Result<T, BackendError>,
@@ -174,7 +175,7 @@ mod tests {
             (cached, renewed)
         };
         let (cached, renewed) = sample();
-        // The run that learns of the file, the one that has it read again, and the measured one.
+        // The run that discovers the file, the run that reads it again, and the measured run.
         assert_eq!(cached, [BYTES, 0, BYTES]);
         let path = path.to_string_lossy().into_owned();
         assert_eq!(renewed, [CachedFile { path, dropped_bytes: BYTES, kept_bytes: 0 }]);

@@ -1,8 +1,6 @@
-//! Boots made ahead of time.
-//!
-//! In virtual time boots cannot disturb each other, so as many run in parallel as this machine has
-//! cpus and memory for. Which treatments are requested, and in which order, does not change; only
-//! the waiting does.
+//! Boots made ahead of time. In virtual time boots cannot disturb each other, so as many run in
+//! parallel as this machine has cpus and memory for. The requested treatments and their order do
+//! not change, only the waiting.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -38,7 +38,7 @@ pub(super) fn build_of(
     }
 }
 
-/// Returns each one's name and fingerprint, as facts about the study's system.
+/// Returns each hypervisor's name and fingerprint, as facts about the study's system.
 pub(super) fn facts(
     builds: &BTreeMap<PathBuf, XenBuild>,
 ) -> impl Iterator<Item = (String, String)> + '_ {

@@ -94,7 +94,7 @@ mod tests {
         let memory = job_memory(REPORT, 1).unwrap();
         assert_eq!((memory.misses, memory.remote_misses), (20.0, 10.0));
         assert_eq!(memory.remote_share(), Some(0.5));
-        // 3000 ns of accesses would be 2000 if all were local; instructions hide 80 of them, and
+        // 3000 ns of accesses would be 2000 if all were local. Instructions hide 80 of them, and
         // the same share of the saving.
         let speed = memory.expected_speed().unwrap();
         assert!((speed - (3920.0 - 1000.0 * 2920.0 / 3000.0) / 3920.0).abs() < 1e-9, "{speed}");

@@ -1,4 +1,4 @@
-//! The inputs of every boot, and what is known of it in advance.
+//! The inputs of every boot, and facts about it that are known in advance.
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -22,7 +22,7 @@ use super::{builds, contents, qemu, xen};
 use crate::downloads::supplies;
 use crate::host;
 
-/// The memory that QEMU takes in addition to that of its guest.
+/// The memory that QEMU takes in addition to its guest's.
 const QEMU_BYTES: u64 = 1 << 30;
 
 #[derive(Clone)]
@@ -60,7 +60,7 @@ impl Inputs {
     }
 
     /// Returns the number of boots that may run at the same time: limited by the cpus, and by
-    /// memory for the largest; one if they are measured in this machine's time.
+    /// memory for the largest boot; one if boots are measured in this machine's time.
     pub(super) fn side_by_side(&self, wanted: &[GuestTreatment]) -> Result<usize, BackendError> {
         if !self.settings.emulates_memory() {
             return Ok(1);
@@ -137,7 +137,8 @@ impl Inputs {
         wanted.iter().map(|wanted| Ok(self.layout(wanted)?.machine)).collect()
     }
 
-    /// Returns the layout: the machine is emulated for a Xen in QEMU, else it is this one.
+    /// Returns the layout of a treatment: the machine is emulated for a Xen in QEMU, and this
+    /// machine otherwise.
     pub(super) fn layout(&self, wanted: &GuestTreatment) -> Result<GuestLayout, BackendError> {
         Ok(match (self.settings.hypervisor, self.settings.on_this_dom0) {
             (HypervisorKind::Xen, false) => GuestLayout::of(wanted, &self.settings),

@@ -59,7 +59,7 @@ impl GuestLayout {
         let guests_mib = self.guests.len() as u64 * settings.guest_memory_mib;
         let spare_mib = FIRST_SPARE_MIB + self.machine.nodes.len() as u64 * NODE_SPARE_MIB;
         let used = (guests_mib + settings.dom0_memory_mib + spare_mib) << 20;
-        // Xen keeps 40 bytes per frame, whoever owns it.
+        // Xen keeps 40 bytes per frame, whoever owns the frame.
         all.min(used + all / 4096 * 40)
     }
 

@@ -19,18 +19,18 @@ pub(super) struct Outcome {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct GuestOutcome {
     pub name: String,
-    /// Home node: as planned, or that of the cpu it ran on.
+    /// Home node: as planned, or the node of the cpu that the guest ran on.
     pub home: Option<u32>,
     /// The frames, or bytes, on each node.
     pub memory: BTreeMap<u32, u64>,
     /// The memory that is on no node.
     pub elsewhere: u64,
-    /// The CPUs that it may run on, if known.
+    /// The CPUs that the guest may run on, if known.
     pub cpus: Option<String>,
-    /// Further evidence of its location.
+    /// Further evidence of the guest's location.
     pub evidence: Vec<Evidence>,
     pub jobs: BTreeMap<usize, JobOutcome>,
-    /// The reason it was lost, if it was.
+    /// The reason why the guest was lost, if it was.
     pub lost: Option<String>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct JobOutcome {
 }
 
 impl GuestOutcome {
-    /// Returns the share of its memory on its home node; `None` if either is unknown.
+    /// Returns the share of the guest's memory on its home node; `None` if either is unknown.
     pub(super) fn local_share(&self) -> Option<f64> {
         let total = self.memory.values().sum::<u64>() + self.elsewhere;
         let home = self.home?;
@@ -53,7 +53,7 @@ impl GuestOutcome {
 }
 
 impl Outcome {
-    /// Returns the share of all guests' memory that is on each one's home node.
+    /// Returns the share of all guests' memory that is on the guest's home node.
     pub(super) fn local_share(&self) -> Option<f64> {
         let shares: Option<Vec<f64>> = self
             .guests

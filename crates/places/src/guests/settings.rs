@@ -144,8 +144,8 @@ impl GuestTreatment {
             return Err(refused("numa", numa, "on or off with cpupools"));
         }
         Ok(Self {
-            // Node 0 has room for it; elsewhere it would take memory from guests. Fake nodes may be
-            // too small for it.
+            // Node 0 has room for dom0; on other nodes dom0 would take memory from guests. Fake
+            // nodes may be too small for it.
             dom0_nodes: text(settings, "dom0-nodes")
                 .or_else(|| (numa == "on").then(|| "0".to_owned()))
                 .filter(|nodes| nodes != "all"),

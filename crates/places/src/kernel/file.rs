@@ -59,7 +59,8 @@ impl KernelFile {
         super::check_program(workload, PROGRAM, "since backend.kernel.file is given")
     }
 
-    /// Returns its arguments: the workload's with settings filled in, then the remaining settings.
+    /// Returns the kernel's arguments: the workload's with settings filled in, then the remaining
+    /// settings.
     pub fn words(treatment: &Treatment, workload: &Workload) -> Vec<String> {
         let own = &workload.command[1.min(workload.command.len())..];
         let filled = own.iter().map(|word| exec::filled(word, &treatment.settings));
@@ -69,7 +70,7 @@ impl KernelFile {
         filled.chain(others.map(|(name, value)| format!("{name}={value}"))).collect()
     }
 
-    /// Boots it and collects its output until the end.
+    /// Boots the kernel and collects its output until the end.
     pub fn run(
         &self,
         launch: &Launch,

@@ -47,7 +47,7 @@ impl PlaceKind {
         }
     }
 
-    /// Returns its name in the environment.
+    /// Returns the place's name in the environment.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Real { .. } => "real nodes",
@@ -60,7 +60,7 @@ impl PlaceKind {
         !matches!(self, Self::Plain)
     }
 
-    /// Returns true if its times are this machine's, so that other work on it changes them.
+    /// Returns true if the place's times are this machine's, so that other work on it changes them.
     pub fn has_host_times(&self) -> bool {
         matches!(self, Self::Real { .. })
     }

@@ -28,12 +28,12 @@ pub(super) struct Shape {
     pub file: Option<PathBuf>,
     /// The console line that ends a sample successfully.
     pub expect: Option<String>,
-    /// The console line that ends it with a failure.
+    /// The console line that ends a sample with a failure.
     pub fail: Option<String>,
     /// The machine, with the costs of its memory under the emulator.
     #[serde(flatten)]
     machine: MachineSettings,
-    /// The place where it boots.
+    /// The place where the kernel boots.
     #[serde(rename = "where")]
     pub place: RequestedPlace,
 }

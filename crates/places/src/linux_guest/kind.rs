@@ -63,7 +63,7 @@ settings! {
     pub(super) ITS_KERNEL = KERNEL,
         Text("linux, backports, a Linux image or a kernel package (.deb)"), "linux",
         "the kernel to boot";
-    /// The setting for programs and files that its commands need.
+    /// The setting for programs and files that the guest's commands need.
     pub(super) WITH = "with", List("programs and files"), "",
         "additional programs (packages by name) and files of this machine (by path) for its \
          commands";

@@ -31,7 +31,7 @@ pub enum MachineError {
     Source { text: String },
     #[error("{}: {reason}", .path.display())]
     File { path: PathBuf, reason: String },
-    /// There is no such file, nor a bundled one of this name.
+    /// No file has this path, and no bundled machine this name.
     #[error("{}: no such file: expected a file, or one of {names}", .path.display())]
     Absent {
         path: PathBuf,
@@ -42,7 +42,7 @@ pub enum MachineError {
     Denied { path: PathBuf },
     #[error("{0}")]
     Tables(String),
-    /// The emulator cannot model its memory.
+    /// The emulator cannot model the machine's memory.
     #[error(transparent)]
     Memory(#[from] WriteError),
     /// This machine cannot be read.

@@ -15,7 +15,7 @@ use super::files::bytes;
 pub const SYSTEM_TABLES: &str = "/sys/firmware/acpi/tables";
 /// Tables that numalab reads, by their file names.
 const NAMES: [&str; 5] = ["SRAT", "SLIT", "HMAT", "APIC", "CEDT"];
-/// Endings of files with one table: Linux's, ours, acpixtract's, iasl's.
+/// Endings of files with one table: those of Linux, numalab, acpixtract and iasl.
 const ENDINGS: [&str; 4] = ["", ".bin", ".dat", ".aml"];
 /// Endings of files with several tables, as acpidump writes them.
 const DUMP_ENDINGS: [&str; 4] = [".txt", ".out", ".dump", ".acpidump"];

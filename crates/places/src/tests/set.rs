@@ -152,7 +152,7 @@ fn fewer_guests_and_workloads_take_less_time_and_emulated_memory_more() {
     let whole = about_s(&[]);
     let dbench = ("workloads", "dbench");
     let one = about_s(&[dbench]);
-    // A boot is most of it, whatever runs in it.
+    // A boot is most of the time, whatever runs in it.
     assert!(whole / 4.0 < one && one < whole, "{one} of {whole}");
     let four = about_s(&[dbench, ("guests", "4")]);
     assert!(one / 16.0 < four && four < one / 4.0, "{four} of {one}");

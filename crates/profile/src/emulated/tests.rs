@@ -98,7 +98,7 @@ fn an_emulated_run_is_a_profile_of_its_command_and_not_of_this_machine() {
     assert_eq!(profile.target, Target::Command(words));
 }
 
-/// A report of the emulator without what ran.
+/// A report of the emulator, before a program is put into it.
 const REPORT: &str = r#"{
     "schema": "numalab-emulator/1", "mode": "count", "qemu": { "vcpus": 2 }, "sample": 8,
     "self_test": [], "phases": [], "program": null,

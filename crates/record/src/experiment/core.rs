@@ -13,7 +13,7 @@ pub struct CoreCell {
 }
 
 impl CoreCell {
-    /// Maximum number of pages read, one line in each: more than the last TLB level of most
+    /// Maximum number of pages read, one line in each: more than the last-level TLB of most
     /// processors holds.
     const MOST_PAGES: u64 = 8192;
     const LINE_BYTES: u64 = 64;

@@ -43,9 +43,9 @@ pub struct GuestView {
     pub vcpus: Vec<VcpuView>,
     /// The guest's memory: an entry for each backend known by name, else one for all memory.
     pub memory: Vec<GuestMemory>,
-    /// Bytes of its memory by host node.
+    /// Bytes of the guest's memory by host node.
     pub bytes_by_node: BytesByNode,
-    /// The mean share of its memory that is remote to its vCPUs, from 0 to 1.
+    /// The mean share of the guest's memory that is remote to its vCPUs, from 0 to 1.
     pub remote_share: Option<f64>,
     /// The socket on which QEMU takes commands (`numalab guest pin --qmp`).
     pub control: Option<String>,
@@ -56,17 +56,17 @@ pub struct GuestView {
 pub struct VcpuView {
     /// The vCPU's index in the guest.
     pub index: u32,
-    /// The guest node that it is on, if known.
+    /// The guest node of the vCPU, if known.
     pub guest_node: Option<u32>,
-    /// The host thread that runs it.
+    /// The host thread that runs the vCPU.
     pub thread: Option<u32>,
-    /// The cpu that it is running on or last ran on.
+    /// The cpu that the vCPU is running on or last ran on.
     pub cpu: Option<CpuId>,
     /// The node of that cpu.
     pub node: Option<NodeId>,
-    /// The cpus that it may run on; `None` for all.
+    /// The cpus that the vCPU may run on; `None` for all.
     pub allowed: Option<CpuSet>,
-    /// The cpus that it should run on (Xen's soft affinity); `None` for all.
+    /// The cpus that the vCPU should run on (Xen's soft affinity); `None` for all.
     pub preferred: Option<CpuSet>,
     /// The remote share of the memory of its guest node, or else of the whole guest, from 0 to 1.
     pub remote_share: Option<f64>,
@@ -77,7 +77,7 @@ pub struct VcpuView {
 pub struct GuestMemory {
     /// The name of the memory backend.
     pub name: String,
-    /// The guest node that it backs, if the name shows it.
+    /// The guest node that the memory backs, if the name shows it.
     pub guest_node: Option<u32>,
     /// The memory policies, as the kernel writes them.
     pub policies: Vec<String>,

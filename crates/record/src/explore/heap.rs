@@ -69,7 +69,7 @@ pub struct XenHeap {
 pub struct XenDomain {
     /// The domain's number.
     pub domain: u32,
-    /// The number of its pages.
+    /// The number of the domain's pages.
     pub total_pages: u64,
     /// The domain's pages by node.
     pub pages_by_node: BTreeMap<NodeId, u64>,

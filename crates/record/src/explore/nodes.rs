@@ -28,7 +28,7 @@ pub struct NodesView {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct NodeView {
     pub node: NodeId,
-    /// The tier of its memory, where the system has tiers.
+    /// The tier of the node's memory, if the system has tiers.
     pub tier: Option<u32>,
     /// The node's cpus.
     pub cpus: CpuSet,
@@ -50,7 +50,7 @@ pub struct NodeView {
     pub huge_pages: Vec<HugePagePool>,
     /// The node's zones.
     pub zones: Vec<ZoneView>,
-    /// The share of its free memory that cannot serve a huge page, from 0 to 1.
+    /// The share of the node's free memory that cannot serve a huge page, from 0 to 1.
     pub fragmentation: Option<f64>,
     /// Allocation counters since boot, in pages.
     pub since_boot: Option<Counters>,
@@ -139,7 +139,7 @@ pub struct ZoneView {
     pub name: String,
     /// Free blocks by order: of 1, 2, 4, … pages.
     pub free_blocks: Vec<u64>,
-    /// Pages that the kernel manages in it.
+    /// Number of pages that the kernel manages in the zone.
     pub managed_pages: Option<u64>,
     /// The number of free pages below which allocations go elsewhere and reclaim begins (`low`).
     pub low_pages: Option<u64>,

@@ -100,7 +100,7 @@ pub struct MappingView {
     pub size_bytes: Option<u64>,
     /// The memory policy as the kernel writes it: `default`, `bind:0`, `interleave:0-3`.
     pub policy: String,
-    /// The kind of memory behind it.
+    /// The kind of memory behind the mapping.
     pub kind: MappingKind,
     /// The file that is mapped, if any.
     pub file: Option<String>,

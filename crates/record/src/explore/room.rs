@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::spread;
 
-/// The memory of each node. A node that is not in it is unknown.
+/// The memory of each node; missing nodes are unknown.
 pub type RoomByNode = BTreeMap<NodeId, NodeRoom>;
 
 /// The share of available memory below which a node counts as full.
@@ -41,7 +41,7 @@ impl NodeRoom {
         spread::ratio(self.available_bytes.min(self.total_bytes), self.total_bytes)
     }
 
-    /// Returns the bytes that it can take before it counts as full.
+    /// Returns the bytes that the node can take before it counts as full.
     pub fn left_bytes(self) -> u64 {
         #[expect(
             clippy::cast_precision_loss,

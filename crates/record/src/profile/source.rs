@@ -64,7 +64,7 @@ pub enum ProfileSource {
     },
     /// The program under QEMU's user mode. A count is an access.
     Emulation {
-        /// The sampling interval: one access in this many was observed, and counts are scaled.
+        /// The inverse of the share of accesses that was observed; counts are scaled.
         one_in: u64,
     },
     /// Page faults. A count is a fault on a page that was already present.
@@ -84,7 +84,7 @@ pub enum ProfileSource {
     Referenced {
         /// The number of scans.
         rounds: u64,
-        /// The mean interval between them, in ns.
+        /// The mean interval between scans, in ns.
         interval_ns: u64,
         /// True if soft-dirty bits show which pages were written.
         soft_dirty: bool,
@@ -136,7 +136,7 @@ pub enum CannotSee {
     HowOften,
     /// The difference between loads and stores.
     LoadsFromStores,
-    /// The thread that makes an access, and its node.
+    /// Threads and nodes of accesses.
     Threads,
     /// Loads that caches serve quickly.
     FastLoads {
@@ -160,8 +160,8 @@ pub enum CannotSee {
         /// The system's error.
         reason: String,
     },
-    /// The uses of each of several regions in one mapping of the kernel: they are divided by resident
-    /// memory.
+    /// The use of each of several regions in one kernel mapping: the mapping's figures are divided
+    /// by resident memory.
     SharesOfMappings,
     /// Single pages beyond the limit.
     PagesBeyond {
@@ -193,7 +193,7 @@ pub enum Hindrance {
     },
     /// The unit's samples have a format that numalab does not read (Arm SPE).
     UnreadForm { unit: String },
-    /// `kernel.perf_event_paranoid` forbids it for this user.
+    /// `kernel.perf_event_paranoid` forbids the source for this user.
     PerfParanoid {
         /// The value of `kernel.perf_event_paranoid`.
         level: i64,
@@ -208,7 +208,7 @@ pub enum Hindrance {
         /// The limit, as `ulimit -n` shows it.
         limit: u64,
     },
-    /// The machine has one node, where NUMA balancing does nothing.
+    /// The machine has one node, so NUMA balancing does nothing.
     OneNode,
     /// `kernel.numa_balancing` is off.
     BalancingOff,

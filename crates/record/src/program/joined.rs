@@ -7,10 +7,10 @@ use super::{
     RegionAccesses, RegionPart, Sharing, Stretch, StretchAccesses,
 };
 
-/// The minimum share of a process's accesses to shared memory that must go to parts which processes
-/// on other nodes also access, for its pages to count as shared.
+/// The minimum share of a process's accesses to shared memory that must go to parts also accessed
+/// by processes on other nodes for its pages to count as shared.
 const SHARED_SHARE: f64 = 0.5;
-/// A copy of a page on each node pays off if at most one in this number of its accesses is a store.
+/// The inverse of the maximum share of stores at which a copy of a page on each node pays off.
 const READ_MOSTLY: u64 = 100;
 
 impl ProgramMemory {

@@ -42,7 +42,7 @@ fn is_none(count: &u64) -> bool {
 }
 
 impl StretchAccesses {
-    /// Returns the number of all accesses.
+    /// Returns the total number of accesses.
     pub const fn accesses(&self) -> u64 {
         self.local.saturating_add(self.remote).saturating_add(self.unplaced)
     }

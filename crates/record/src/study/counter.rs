@@ -4,7 +4,7 @@
 pub const WALKS: &str = "emulated_walks";
 /// Entries of page tables that walks read.
 pub const REFERENCES: &str = "emulated_walk_references";
-/// The most entries that one walk has read under a treatment.
+/// The largest number of entries that one walk has read under a treatment.
 pub const LONGEST: &str = "emulated_longest_walk";
 /// Time of address translation in ns.
 pub const TRANSLATION_NS: &str = "emulated_translation_ns";

@@ -34,7 +34,7 @@ pub enum Disturbance {
 pub enum LoadedMachine {
     /// The machine that the command ran on.
     Own,
-    /// The host of the guests that it ran in.
+    /// The host of the guests that the sample ran in.
     Host,
 }
 
@@ -42,14 +42,14 @@ pub enum LoadedMachine {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Load {
-    /// The hypervisor ran something else on them.
+    /// The hypervisor ran other work on the cpus.
     Stolen {
         /// Milliseconds stolen, summed over all watched CPUs.
         stolen_ms: u64,
         /// Milliseconds elapsed, summed over all watched CPUs.
         of_ms: u64,
     },
-    /// Other processes ran on them.
+    /// Other processes ran on the cpus.
     Foreign {
         /// Milliseconds of other processes, summed over all watched CPUs.
         foreign_ms: u64,

@@ -27,7 +27,7 @@ pub struct StudyRun {
     pub plan: String,
     /// The study's name.
     pub name: String,
-    /// The question that it answers.
+    /// The question that the study answers.
     pub question: String,
     /// A note that readers need in order to judge the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -167,7 +167,7 @@ impl StudyDocument {
         let out = self.out();
         let is_tried = |treatment, block| out.get(&treatment).is_none_or(|from| block < *from);
         let mut cells = Cells { treatments: vec![Vec::new(); treatments], ..Cells::default() };
-        // Not a loop over numbers up to the last block: a damaged file may give a huge one.
+        // Not a loop over numbers up to the last block, which may be huge in a damaged file.
         let blocks: BTreeSet<usize> = samples.keys().map(|key| key.0).collect();
         for block in blocks.into_iter().filter(|block| *block >= self.run.rules.warm_ups) {
             let tried = (0..treatments).filter(|treatment| is_tried(*treatment, block));

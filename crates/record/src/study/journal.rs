@@ -17,7 +17,7 @@ use crate::tiering::TierLook;
 pub enum JournalEntry {
     /// A session began: the first one, or one that resumes.
     Began {
-        /// The hash of the plan that it follows.
+        /// The hash of the plan that the session follows.
         plan: String,
         /// Milliseconds since 1970-01-01 UTC.
         unix_ms: u64,
@@ -34,7 +34,7 @@ pub enum JournalEntry {
     Out {
         /// The treatment's index.
         treatment: usize,
-        /// The first block without it.
+        /// The first block without the treatment.
         from_block: usize,
     },
     /// The session ended by itself.
@@ -72,7 +72,7 @@ pub struct Applied {
     pub treatment: usize,
     /// The arm: judged, or the repeated baseline.
     pub arm: Arm,
-    /// The time it took, in seconds.
+    /// The time that applying it took, in seconds.
     pub took_s: f64,
     /// The values read back.
     pub evidence: Vec<Evidence>,
@@ -132,7 +132,7 @@ pub struct SampleEntry {
 pub struct Observation {
     /// The measured values.
     pub readings: Vec<Reading>,
-    /// The counters collected while it ran: `numa_pte_updates`.
+    /// The counters collected during the sample: `numa_pte_updates`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, f64>,
     /// The sample's placement and that of its memory, and evidence that its settings were in
@@ -145,7 +145,7 @@ pub struct Observation {
     /// The locations of a tier probe's pages over time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub looks: Vec<TierLook>,
-    /// The large files that it read, as the page cache held them before it began.
+    /// The large files that the sample read, as the page cache held them before it began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<CachedFile>,
     /// The disturbances of the sample, detected without regard to its values.
@@ -160,7 +160,8 @@ pub struct CachedFile {
     pub path: String,
     /// The bytes that were dropped, and read again under the sample's own treatment.
     pub dropped_bytes: u64,
-    /// The bytes that could not be dropped: they are where another run read them.
+    /// The bytes that could not be dropped, because another run read them and they stay where it
+    /// did.
     pub kept_bytes: u64,
 }
 

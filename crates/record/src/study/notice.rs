@@ -22,7 +22,7 @@ pub enum Notice {
     },
     /// A memory policy cannot show an effect: all memory is on one node.
     PolicyWithoutEffect,
-    /// A knob concerning nodes cannot have an effect, since the guest's memory is on one node.
+    /// A knob concerning nodes cannot have an effect, because the guest's memory is on one node.
     GuestOfOneNode { knob: String },
     /// The accelerator under which QEMU runs the guest.
     Accelerator {
@@ -69,7 +69,7 @@ pub enum Notice {
     DebianTools,
     /// `cpus="..."` pins a domain's CPUs but not its memory.
     CpusAsString,
-    /// One of the machines has one node, where `numa` cannot have an effect.
+    /// One of the machines has only one node, so `numa` has no effect on it.
     MachineOfOneNode,
     /// A hypervisor supplied by the user.
     XenBuild {

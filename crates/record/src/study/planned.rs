@@ -15,9 +15,9 @@ pub struct PlannedStudy {
     pub question: String,
     /// A note that readers need in order to judge the answer.
     pub note: Option<String>,
-    /// A description of where its samples are taken.
+    /// A description of the place where the study's samples are taken.
     pub backend: String,
-    /// The reason why it cannot be run here and now.
+    /// The reason why the study cannot be run here and now.
     pub cannot_run: Option<String>,
     /// The backend's notices before the start.
     pub notices: Vec<Notice>,
@@ -47,13 +47,13 @@ pub struct PlannedStudy {
     pub decisions: Decisions,
     /// The fewest blocks that can show a difference, if the study has fewer.
     pub fewest_blocks: Option<usize>,
-    /// The fewest blocks in all that can show one if some are added to those of the study, which is
-    /// then judged twice.
+    /// The minimum total number of blocks that can show a difference if blocks are added to those
+    /// of the study, which is then judged twice.
     #[serde(default)]
     pub fewest_with_added: Option<usize>,
 }
 
-/// The time a study takes, as far as known before it starts.
+/// The duration of a study, as far as known before it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum StudyTime {
@@ -90,7 +90,7 @@ pub struct Decisions {
 pub struct Decision {
     /// The number of blocks.
     pub blocks: usize,
-    /// True if it is the planned number.
+    /// True for the planned number of blocks.
     pub is_planned: bool,
     /// For each spread, the smallest change in percent that four of five studies detect; `None` if
     /// no change can be detected.

@@ -87,7 +87,7 @@ fn document(teams: &[&[usize]], serial: bool, cells: Vec<CellResult>) -> Documen
     Document { run, cells }
 }
 
-/// Returns a run in which two ranks chase; rank 1's second window was disturbed, and all its
+/// Returns a run in which two ranks chase; rank 1's second window was disturbed, as were all its
 /// windows at the second size.
 fn chased() -> Document {
     let window = |ns, loads, disturbed| (Metric::Latency, ns, loads, disturbed);

@@ -11,7 +11,7 @@ fn parse(lines: &str) -> Result<Vec<Sample>, CsvError> {
     parse_samples(&format!("{CSV_HEADER}\n{lines}\n"))
 }
 
-/// Returns the line with another text in one column.
+/// Returns the line with other text in one column.
 fn with(column: &str, text: &str) -> String {
     let at = COLUMNS.iter().position(|name| *name == column).expect("a column");
     let mut fields: Vec<&str> = LINE.split(',').collect();

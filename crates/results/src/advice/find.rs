@@ -120,8 +120,8 @@ impl AdvisedOption {
         (self.expected_percent() / ALIKE_POINTS).round()
     }
 
-    /// Returns `true` if both bind to one node and have the same prediction, or none on nodes that
-    /// are alike.
+    /// Returns `true` if both options bind to one node and have the same prediction, or both lack
+    /// one and their nodes are alike.
     fn is_bound_alike(&self, other: &Self, machine: &MachineCosts) -> bool {
         let (Candidate::Bind { node: one }, Candidate::Bind { node: two }) =
             (&self.candidate, &other.candidate)
@@ -212,8 +212,9 @@ impl Advice {
         self.once_each(open)
     }
 
-    /// Returns the options that may well gain, best first, but whose predictions are too small or too
-    /// uncertain for a likely gain: only a trial can decide. None if the program hardly waits for memory.
+    /// Returns the options that may gain, best first, but with predictions too small or too
+    /// uncertain to count as a likely gain, so that only a trial can decide. None if the program
+    /// hardly waits for memory.
     pub fn undecided(&self) -> impl Iterator<Item = &AdvisedOption> {
         let may_gain = |option: &&AdvisedOption| {
             let predicted = option.predicted.filter(|predicted| !predicted.is_likely_gain());

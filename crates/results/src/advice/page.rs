@@ -139,7 +139,7 @@ fn answer(advice: &Advice, best: Option<&AdvisedOption>) -> String {
     }
 }
 
-/// Returns the option that may well gain, best first, but whose prediction does not exclude a loss.
+/// Returns the best option that may gain, but with a prediction that does not exclude a loss.
 fn uncertain(advice: &Advice) -> Option<(&AdvisedOption, Prediction)> {
     let predicted = advice.options.iter().filter(|option| !option.lacks_room());
     let predicted = predicted.filter_map(|option| Some((option, option.predicted?)));

@@ -53,10 +53,10 @@ pub enum Remark {
         /// The memory's node.
         to: NodeId,
     },
-    /// The additional latency of other pages follows from random loads over small pages, less their
-    /// walks and hits.
+    /// The additional latency of other pages follows from random loads over small pages, minus page
+    /// walks and cache hits.
     OtherPages {
-        /// That latency in ns.
+        /// The additional latency, in ns.
         more_ns: f64,
         /// The time of a random load, in ns.
         load_ns: f64,
@@ -91,7 +91,7 @@ pub enum Remark {
         /// The cache's level.
         level: u8,
     },
-    /// No sweep over sizes: caches are as reported, without hit latencies.
+    /// There is no sweep over sizes: caches are as reported, without hit latencies.
     NoSweep,
     /// The number of outstanding lines follows from the read bandwidth by Little's law; prefetch
     /// share, look-ahead and instructions per cycle are assumptions.
@@ -107,8 +107,8 @@ pub enum Remark {
         /// Assumed instructions per cycle.
         per_cycle: u8,
     },
-    /// Reads by one core had fewer lines outstanding than it has fill buffers, since other users of
-    /// the memory took a part of its bandwidth: its buffers and usual prefetches are assumed.
+    /// Reads by one core had fewer lines outstanding than it has fill buffers, because other users
+    /// of the memory took bandwidth: its buffers and the usual prefetches are assumed.
     CoreContended {
         /// The lines outstanding by Little's law.
         measured: u32,
@@ -125,7 +125,7 @@ pub enum Remark {
         /// The core's family.
         family: Family,
     },
-    /// The same, identified by vendor and L2 size, as the run does not have the others.
+    /// The same, identified by vendor and L2 size, because the run lacks family and model.
     CoreTimedByL2 {
         /// The core's family.
         family: Family,
@@ -154,7 +154,7 @@ pub enum Remark {
     TlbAssumed {
         /// Entries for upper-level page tables that a core caches.
         upper_entries: u32,
-        /// Number of concurrent page walks, if that was not found.
+        /// Number of concurrent page walks, if it could not be measured.
         walkers: Option<u32>,
     },
     /// The size of the host's pages behind this guest's memory follows from the gain of huge pages.
@@ -164,7 +164,7 @@ pub enum Remark {
     },
     /// A walk takes longer than its accesses to page tables.
     LongWalks {
-        /// The time beyond them, in ns.
+        /// The additional time, in ns.
         walk_ns: f64,
     },
     /// The number of concurrent page walks follows from independent reads of pages.

@@ -6,7 +6,8 @@ use numalab_record::{Civil, Run};
 
 use crate::capture::{Captured, NoLoad, Remark};
 
-/// Returns the comments at the start of a machine file by this version: its origin and remarks.
+/// Returns the comments at the start of a machine file written by this version: its origin and
+/// remarks.
 pub fn head(run: &Run, remarks: &[String], version: &str) -> String {
     let title = run.environment.fact("cpu_model").unwrap_or("A machine");
     let (nodes, day) = (run.machine.nodes.len(), Civil::of(run.started_unix_ms).minute());
@@ -112,7 +113,7 @@ fn sentence(remark: &Remark) -> String {
     }
 }
 
-/// Names the table of instruction latencies and what it was chosen by.
+/// Names the table of instruction latencies and how it was chosen.
 fn by_table(family: Family, chosen: &str) -> String {
     let family = family.name();
     format!(
@@ -139,8 +140,8 @@ fn tlb_assumed(upper_entries: u32, walkers: Option<u32>) -> String {
 
 fn other_pages(more_ns: f64, load_ns: f64, size: &str) -> String {
     format!(
-        "A line outside the pages read last takes {} ns longer: with page walks and hits, \
-         random loads over {size} of small pages then take the {} ns that were measured.",
+        "A line outside the pages read last takes {} ns longer: this makes random loads over \
+         {size} of small pages, with their page walks and hits, take the measured {} ns.",
         figure(more_ns),
         figure(load_ns)
     )

@@ -17,7 +17,8 @@ pub struct RunComparison {
     pub candidate: Vec<String>,
     /// The tolerance in percent: smaller changes count as none.
     pub tolerance_percent: f64,
-    /// The numbers of units of baseline and candidate: runs begun within half an hour are one.
+    /// The numbers of units of baseline and candidate; runs begun within half an hour of each other
+    /// are one unit.
     #[serde(default)]
     pub units: [usize; 2],
     /// True if there are verdicts, which need four units.

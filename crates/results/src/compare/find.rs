@@ -18,7 +18,7 @@ pub use tolerance::Tolerance;
 
 use crate::shape::Tail;
 
-/// The least number of units on both sides together for a verdict. Two of the baseline may be alike by
+/// Minimum number of units on both sides together for a verdict. Two of the baseline may agree by
 /// chance: with three units, 10 of 81 real comparisons without a difference exited with 4.
 const FEWEST_UNITS: usize = 4;
 
@@ -115,7 +115,7 @@ pub struct Comparison {
     pub baseline: Vec<String>,
     /// The names of the candidate's runs.
     pub candidate: Vec<String>,
-    /// The number of units of each side: runs begun within half an hour are one.
+    /// The number of units of each side; runs begun within half an hour of each other are one unit.
     pub units: [usize; 2],
     /// All cells of a kind together, one row per kind.
     pub kinds: Vec<ComparedCell>,
@@ -139,7 +139,8 @@ impl Comparison {
         self.units.iter().sum::<usize>() >= FEWEST_UNITS
     }
 
-    /// Returns `true` if anything is shown: a change, or that there is none beyond the tolerance.
+    /// Returns `true` if anything is decided: a change is shown, or shown to be within the
+    /// tolerance.
     pub fn is_decided(&self) -> bool {
         self.figures()
             .any(|row| matches!(row.answer, Answer::Judged(verdict) if verdict.is_decided()))

@@ -18,7 +18,7 @@ const NAME_WIDTH: usize = 55;
 /// Maximum number of changed cells listed on a terminal.
 const MOST_ROWS: usize = 30;
 const KINDS: &str = "All cells of a kind together: the median of their changes";
-/// A least change above this, in percent, is too large to be worth reporting.
+/// Largest minimum detectable change, in percent, that is worth reporting.
 const MOST_LEAST: f64 = 100.0;
 
 impl Report for RunComparison {
@@ -113,7 +113,7 @@ fn headline(of: &RunComparison) -> Lead {
         let sentence = format!(
             "{}: not judged. Runs begun within half an hour share the state of the machine and its \
              neighbours, so these count as {} on {}; it takes four to show how much the machine \
-             varies. Take runs at other hours: --baseline takes several directories.",
+             varies. Measure again at other times: --baseline takes several directories.",
             if changes.is_empty() { "Each cell's change".to_owned() } else { changes.join(", ") },
             count(of.units.iter().sum(), "measurement"),
             count(of.units.iter().filter(|units| **units > 0).count(), "side"),
@@ -161,7 +161,7 @@ fn headline(of: &RunComparison) -> Lead {
     Lead::new(name, sentence, mood)
 }
 
-/// Describes the changes that would have been shown.
+/// Describes the smallest changes that would have been shown.
 fn least_shown(of: &RunComparison) -> String {
     let judged = of.kinds.iter().filter(|row| row.verdict != AnswerWord::NotJudged);
     let least = |row: &ComparedRow| match row.least_percent.filter(|least| *least < MOST_LEAST) {

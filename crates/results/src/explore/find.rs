@@ -96,8 +96,8 @@ pub enum Obstacle {
         /// The memory that the nodes can take, in bytes.
         left_bytes: u64,
     },
-    /// Huge pages that the kernel cannot make from other memory need free ones on the nodes that
-    /// should hold them.
+    /// The kernel cannot make such huge pages from other memory, and too few are free on the nodes
+    /// that should hold them.
     FewHugePages {
         /// The node where it should be.
         node: NodeId,

@@ -51,7 +51,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// True if the part includes a figure.
+    /// True if the part includes the figure.
     fn includes(&self, key: &FigureKey) -> bool {
         match self {
             Self::Host => true,
@@ -123,7 +123,7 @@ pub struct Claim {
     pub score: f64,
     /// The probability of such a score if the host were like its peers.
     pub p: f64,
-    /// The expected share of hosts named wrongly among this one and all with stronger evidence.
+    /// The expected share of hosts named wrongly, among this one and all with stronger evidence.
     pub q: f64,
     /// The median change from the peers' medians, in percent.
     pub change_percent: f64,
@@ -131,8 +131,8 @@ pub struct Claim {
     pub figures: usize,
     /// Number of peers that the host was compared with.
     pub peers: usize,
-    /// True if the host's previous run confirms it; `None` without one, which makes it a suspicion
-    /// to measure again.
+    /// True if the host's previous run confirms the claim; `None` without a previous run: the claim
+    /// is then a suspicion to measure again.
     pub seen_again: Option<bool>,
 }
 
@@ -156,10 +156,11 @@ pub struct Analysis {
     pub tests: usize,
     /// The permitted false discovery rate: the share of hosts named wrongly.
     pub false_discovery_rate: f64,
-    /// The claims, strongest evidence first: the strongest for each host and family, and those that
-    /// it does not include.
+    /// The claims, strongest evidence first: for each host and family the strongest one, and those
+    /// on parts that it does not cover.
     pub claims: Vec<Claim>,
-    /// The farthest hosts where most outliers would not be found; nothing is claimed of them.
+    /// The hosts farthest from their peers, if most outliers would not be found; no claim is made
+    /// about them.
     #[serde(default)]
     pub farthest: Vec<Claim>,
     /// Settings and topology in which outliers differ from most of their peers.
@@ -179,12 +180,12 @@ pub struct Analysis {
 /// The expected share of hosts named wrongly among all that are named.
 const FALSE_DISCOVERY_RATE: f64 = 0.05;
 
-/// The least share of hosts at the largest shift that must be found for "none differs".
+/// Minimum power at the largest shift for the statement that no host differs.
 const LEAST_POWER: f64 = 0.5;
 
 impl Analysis {
-    /// Returns the power at the largest of the shifts if most hosts that far from their peers would
-    /// not be found.
+    /// Returns the power at the largest shift if most hosts that far from their peers would be
+    /// missed.
     pub fn blind(&self) -> Option<DetectionPoint> {
         self.detection.last().filter(|point| point.power() < LEAST_POWER).copied()
     }
@@ -244,8 +245,8 @@ fn tests<'a>(
     Tests { all: parts.iter().flat_map(of_part).collect() }
 }
 
-/// Repeats the tests with the previous runs of hosts that have claims; such hosts without one are
-/// left out.
+/// Repeats the tests with the previous runs of hosts that have claims, leaving out hosts without a
+/// previous run.
 fn again(
     keys: &[FigureKey],
     hosts: &[HostRun],

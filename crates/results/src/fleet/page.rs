@@ -13,7 +13,7 @@ use crate::document::document;
 use crate::fleet::{Analysis, Claim, Unfinished, Untested};
 use crate::report::Report;
 
-/// Smaller shares of hosts named wrongly, in percent, are equally small to a reader.
+/// Percentage of hosts named wrongly below which smaller shares look the same to a reader.
 const LEAST_CHANCE_PERCENT: f64 = 0.0001;
 
 /// Maximum number of hosts named in one row of a list.
@@ -221,7 +221,7 @@ fn effects(analysis: &Analysis) -> Option<Part> {
     part("Settings associated with different figures", table)
 }
 
-/// Groups hosts by the reason given for them: a whole fleet often shares one.
+/// Groups hosts by reason: a whole fleet often shares one.
 fn listed<'a>(title: &str, hosts: impl Iterator<Item = (&'a str, String)>) -> Option<Part> {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for (host, why) in hosts {

@@ -1,10 +1,9 @@
-//! Health checks: a machine compared with its baseline.
-//!
-//! A figure covers all cells of a family on one node's memory, or on the whole host: the mean of
-//! their logarithms, one value per run. The variation between the baseline's runs gives the
-//! distance from their mean to expect by chance (`numalab_stats::RunShift`). A figure is reported
-//! as worse if it is so beyond a limit, beyond chance, and in every run of the candidate, because a
-//! health check repeats what it suspects. Missing memory and cpus need no statistics.
+//! Health checks: a machine compared with its baseline. A figure covers all cells of a family on
+//! one node's memory, or on the whole host: the mean of their logarithms, one value per run. The
+//! variation between the baseline's runs gives the distance from their mean to expect by chance
+//! (`numalab_stats::RunShift`). A figure is reported as worse if it exceeds a limit, exceeds
+//! chance, and does so in every run of the candidate, because a health check repeats suspicious
+//! measurements. Missing memory and cpus need no statistics.
 
 mod figures;
 mod parts;
@@ -146,8 +145,8 @@ pub struct Health {
     pub suspected: BTreeSet<CellId>,
 }
 
-/// Compares a machine with its baseline; `candidate` has one run, and optionally a second one that
-/// repeats what the first made suspect.
+/// Compares a machine with its baseline. `candidate` has one run, and optionally a second one that
+/// repeats the suspicious cells of the first.
 pub fn health(baseline: &[NamedRun], candidate: &[NamedRun], limits: Limits) -> Health {
     let (figures, not_measured) = figures::figures(baseline, candidate, limits);
     let missing = parts::missing(baseline, candidate);
@@ -190,8 +189,8 @@ pub fn health(baseline: &[NamedRun], candidate: &[NamedRun], limits: Limits) -> 
 /// Facts that machines of one kind share.
 const OF_KIND: [&str; 2] = ["cpu_model", "time"];
 
-/// Returns the first run of a machine of another kind than that of this environment, with the fact in
-/// which they differ, of the run and of the environment.
+/// Returns the first run of a machine of another kind than this environment's, with the fact in
+/// which they differ: its value in the run and in the environment.
 pub fn of_another_kind<'a>(
     baseline: &'a [NamedRun],
     here: &'a Environment,
@@ -200,7 +199,8 @@ pub fn of_another_kind<'a>(
         let there = &run.document.run.environment;
         let differs = |name: &&str| match [there.fact(name), here.fact(name)] {
             [None, None] => None,
-            // The model may be unknown, but time that is not that of a clock is always known.
+            // The model may be unknown. Time is recorded only if it is virtual, so its absence is a
+            // fact as well.
             [None, _] | [_, None] if *name == "cpu_model" => None,
             facts => Some(facts.map(|fact| fact.unwrap_or("a clock's"))),
         };

@@ -48,7 +48,7 @@ fn words(finding: &HealthFinding, baseline_runs: usize) -> String {
         }
         Symptom::NotInBaseline { scope, family, runs } => {
             let figure = format!("{}: {} not compared", place(scope), name(*family));
-            format!("{figure}, {runs} of {baseline_runs} runs of the baseline have it")
+            format!("{figure}, as only {runs} of {baseline_runs} runs of the baseline measured it")
         }
     };
     match (&finding.symptom, finding.severity) {

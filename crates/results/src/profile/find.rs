@@ -9,7 +9,8 @@ use numalab_record::{ProgramThread, Region, RegionAccesses, Sharing};
 
 pub use phases::{Phase, phases};
 
-/// Minimum share of all accesses that must be remote ones to a region for it to be named.
+/// Minimum share of all accesses that must be remote accesses to a region for the region to be
+/// named.
 const NAMED_SHARE: f64 = 0.01;
 
 /// Access counts by distance.
@@ -24,7 +25,7 @@ pub struct Distance {
 }
 
 impl Distance {
-    /// Returns the number of all accesses.
+    /// Returns the total number of accesses.
     pub const fn all(&self) -> u64 {
         self.local + self.remote + self.unplaced
     }
@@ -81,9 +82,9 @@ pub struct FarRegion<'a, 'b> {
     pub region: &'b RegionUse<'a>,
     /// Share of all remote accesses, 0 to 1.
     pub share: f64,
-    /// The node from which most of them come.
+    /// The node from which most of the region's remote accesses come.
     pub cpu_node: u32,
-    /// The node to which most of them go.
+    /// The node to which most of the region's remote accesses go.
     pub memory_node: u32,
 }
 

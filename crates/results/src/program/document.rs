@@ -20,15 +20,15 @@ pub struct EmulationDocument<'a> {
 /// The cost of memory to a program. Percentages are of the time of all its threads.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MemoryCost {
-    /// The time of all its threads, in ns.
+    /// The time of all the program's threads, in ns.
     pub time_ns: f64,
     /// The part of that time spent on memory and caches, in ns.
     pub memory_ns: f64,
     pub memory_percent: f64,
-    /// The most that would be saved if every access were local, in ns.
+    /// The maximum saving if every access were local, in ns.
     pub remote_ns: f64,
     pub remote_percent: f64,
-    /// The regions that cost 1 % of the time or more in this way, most costly first.
+    /// The regions with remote accesses that cost 1 % of the time or more, most costly first.
     pub remote_regions: Vec<CostlyRegion>,
     /// The time of page faults; left out if it is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,7 +54,7 @@ pub struct CostlyRegion {
     pub name: String,
     /// The extra cost of its remote accesses over local ones, in ns.
     pub remote_ns: f64,
-    /// Its share of that cost of all regions, in percent.
+    /// The region's share of the remote cost of all regions, in percent.
     pub of_remote_percent: f64,
     /// The cpu node with the highest cost.
     pub cpu_node: u32,

@@ -12,20 +12,20 @@ pub use runtimes::is_runtimes_own;
 /// named.
 const NAMED_SHARE: f64 = 0.01;
 
-/// A region is on a node that has this share of its pages.
+/// Minimum share of its pages on a node for a region to count as on that node.
 const WHOLE_SHARE: f64 = 0.95;
-/// It is spread evenly if no node has more than this multiple of the pages of another, which
-/// interleaving ensures.
+/// Maximum ratio of pages between nodes for a region to count as spread evenly, which interleaving
+/// ensures.
 const EVEN: f64 = 1.5;
 
 /// The location of a region with pages on one node that are remote to their users.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Location {
-    /// It is on that node.
+    /// The whole region is on that node.
     Whole,
     /// This share of its pages is on that node.
     Part(f64),
-    /// It is spread evenly over these nodes.
+    /// The region is spread evenly over these nodes.
     Spread(Vec<u32>),
 }
 
@@ -50,8 +50,8 @@ impl Location {
         if is_even { Self::Spread(nodes) } else { Self::Part(here) }
     }
 
-    /// Returns the thread and code that placed most of a region's remote pages, which are on a node, by
-    /// touching them first; `None` if no first touch there is known.
+    /// Returns the thread and code that, by touching them first, placed most of a region's remote
+    /// pages on a node; `None` if no first touch there is known.
     pub fn toucher<'r>(&self, region: &'r Region, memory_node: u32) -> Option<&'r FirstTouches> {
         let is_spread = matches!(self, Self::Spread(_));
         let there = |of: &&FirstTouches| is_spread || of.cpu_node == memory_node;
@@ -92,8 +92,8 @@ pub fn user_code(places: &[CodePlace]) -> Option<&CodePlace> {
     with_line.or_else(|| own().find(|place| place.function.is_some()))
 }
 
-/// Returns the data files on disk that a program maps, whose pages stay on the node that read
-/// them first, possibly for another program.
+/// Returns the data files on disk that a program maps. Their pages stay on the node that read them
+/// first, possibly for another program.
 pub fn mapped_files(program: &ProgramMemory) -> BTreeSet<&str> {
     let places = program.regions.iter().flat_map(|region| {
         let touched = region.first_touches.iter().flat_map(|touches| &touches.at);
@@ -134,7 +134,7 @@ impl RemoteCost {
         latency_ns: &[Vec<f64>],
     ) -> Self {
         let at = |node: u32| nodes.iter().position(|id| *id == node);
-        // Only the part that a local access would not cost as well.
+        // Only the cost beyond that of a local access.
         let beyond = |cpu_node: u32, memory_node: u32| -> f64 {
             let latency = |to: u32| latency_ns.get(at(cpu_node)?)?.get(at(to)?).copied();
             let (Some(local), Some(remote)) = (latency(cpu_node), latency(memory_node)) else {

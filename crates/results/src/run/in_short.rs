@@ -4,7 +4,8 @@ use numalab_page::text::figure;
 use numalab_record::{Cell, Sample, counted_values};
 use numalab_stats::Sample as Values;
 
-/// Returns a cell's result in short: `latency ... 64M  101 ns`, or only its name without one.
+/// Returns a cell's result in short, `latency ... 64M  101 ns`, or only the cell's name if it has
+/// no result.
 pub fn in_short(cell: &Cell, samples: &[Sample]) -> String {
     let parts: Vec<&str> = cell.id.0.split('/').collect();
     let name = match parts[..] {

@@ -44,8 +44,8 @@ pub struct ComparedSamples {
     pub gain_of_means_percent: Option<f64>,
     /// The interval of that improvement in percent.
     pub gain_of_means_interval_percent: Option<Bounds>,
-    /// The percentile at which the tails differ, by more than the medians or perhaps so; absent if
-    /// none does.
+    /// The percentile at which the tails differ, or may differ, by more than the medians; absent if
+    /// there is none.
     pub tail: Option<Tail>,
     /// Percentiles of the worse tail, if there are enough values: 300 for p99, 3,000 for p99.9.
     pub extremes: Vec<ComparedExtreme>,

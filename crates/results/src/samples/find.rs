@@ -10,7 +10,7 @@ use crate::shape::{Tail, TwoModes};
 /// Multiple of a sample's median beyond which a value is called a stall.
 pub(super) const STALL: f64 = 1.5;
 
-/// Two unpaired samples with everything that a comparison of them shows.
+/// Two unpaired samples with everything that comparing them shows.
 #[derive(Clone, Debug)]
 pub struct SampleComparison {
     /// The names of the samples, such as a file or a pattern's label.
@@ -104,7 +104,7 @@ impl SampleComparison {
         })
     }
 
-    /// Returns how many times worse than its sample's median the worst value is.
+    /// Returns the ratio of the worst value to its sample's median.
     pub fn worst(&self) -> f64 {
         let worst_of = |sample: &Sample| {
             let times = sample.values().iter().map(|value| self.times_median(sample, *value));

@@ -9,7 +9,7 @@ pub enum NumbersError {
     /// Several lines of several numbers are a table, with columns that are different samples.
     #[error(
         "line {line} has {numbers} numbers: expected one per line, or all on one line; `cut -d' ' -f2 \
-         FILE` takes a column out of a table, and so does --metric PATTERN"
+         FILE` selects a column of a table, and so does --metric PATTERN"
     )]
     Table { line: usize, numbers: usize },
 }

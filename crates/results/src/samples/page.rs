@@ -90,7 +90,7 @@ pub(crate) fn columns() -> Rows {
         .texts(["verdict", "tails"])
 }
 
-/// The limit of a verdict on two files: each may be one state of the machine.
+/// The limit of a verdict on two files: each may show a single state of the machine.
 const FILES_DIFFER: &str = "; these two files differ, and only alternating runs show whether their \
                             commands do (`numalab compare --commands`)";
 

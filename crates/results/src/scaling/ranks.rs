@@ -25,7 +25,7 @@ pub struct RanksReport<'a> {
 }
 
 impl RanksReport<'_> {
-    /// Returns what the launch did not get: cells that could not be measured, and huge pages.
+    /// Returns what the launch lacks: cells that could not be measured, and huge pages.
     pub fn shortfalls(&self) -> Vec<String> {
         let is_one = |finding: &&RunFinding| {
             matches!(finding.what, Oddity::Failed { .. } | Oddity::HugePagesMissing { .. })
@@ -57,7 +57,7 @@ impl Report for RanksReport<'_> {
     }
 }
 
-/// Returns the suite's table with the means, and below it one with the medians.
+/// Returns the suite's table with the means, followed by one with the medians.
 fn ranks_table(table: &RankTable) -> String {
     let (title, unit) = match table.metric {
         Metric::Bandwidth => ("BANDWIDTH", "GB/s"),

@@ -8,7 +8,7 @@ use crate::run::Matrix;
 /// Largest share of pages in percent that may move without balancing, or stay with it.
 const STAY_PERCENT: f64 = 5.0;
 const FOLLOW_PERCENT: f64 = 50.0;
-/// Share of its latency by which memory at a larger distance may be faster.
+/// Relative amount by which memory at a larger distance may be faster.
 const ORDER_MARGIN: f64 = 0.05;
 
 /// Judges a check's result on this machine.

@@ -60,7 +60,7 @@ pub struct EffectFound {
     pub bootstrap_log_mean: [f64; 3],
     /// The p-value of the permutation test on the mean.
     pub permutation_p: f64,
-    /// The effect in each block, as a log ratio, or as a difference where ratios do not exist.
+    /// The effect in each block, as a log ratio, or as a difference if there is no ratio.
     pub differences: Vec<f64>,
     /// Percentiles of the worse tail, if both sides have enough values: 300 for p99, 3,000 for
     /// p99.9.
@@ -77,7 +77,7 @@ pub struct VerdictFound {
     pub change_percent: Option<f64>,
     /// The interval of the change in percent.
     pub interval_percent: Option<Bounds>,
-    /// The effect on its own scale.
+    /// The effect on its natural scale.
     pub effect: f64,
     /// The p-value of the signed-rank test for a difference.
     pub signed_rank_p: f64,

@@ -43,7 +43,7 @@ pub use published::{PublishedChange, PublishedMetric};
 pub use walks::{PageWalks, TreatmentWalks};
 
 /// Number of random sign patterns where an exact permutation test would be too large, and of
-/// bootstrap resamples. With the observed one that makes 10,000, so p-values are multiples of
+/// bootstrap resamples. With the observed one there are 10,000, so p-values are multiples of
 /// 0.0001.
 const DRAWS: usize = 9_999;
 const RESAMPLES: usize = 2_999;
@@ -94,7 +94,7 @@ pub struct Subject {
 pub struct Effect {
     pub kind: EffectKind,
     pub change: Change,
-    /// The treatments of the two sides, if there are just two.
+    /// The treatments of the two sides, if there are exactly two.
     pub sides: Option<(usize, usize)>,
     /// The result. Its verdict is adjusted for all effects and metrics of the study (`adjust`).
     pub found: Comparison,

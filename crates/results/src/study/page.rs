@@ -95,7 +95,7 @@ impl Report for StudySummary<'_> {
 }
 
 /// Returns strings to hide from shared pages: commands, and the commands and paths that treatments
-/// fill into them.
+/// insert into them.
 fn private(run: &StudyRun) -> Vec<Private> {
     let private = |text: String| Private { what: "workload commands", text };
     let commands = run.workloads.iter().map(|workload| command_line(&workload.command));
@@ -107,7 +107,7 @@ fn private(run: &StudyRun) -> Vec<Private> {
 fn workload_part(summary: &StudySummary<'_>, index: usize, workload: &Workload) -> Option<Part> {
     let tested = summary.subjects.iter().filter(|subject| !subject.is_fact);
     let subjects = tested.filter(|subject| subject.workload == index);
-    // What happened over time is read first; the rest is folded.
+    // Courses over time are read first; the rest is folded.
     let mut panels = tiers::panels(summary, index);
     panels.extend(subjects.flat_map(|subject| metric_panels(summary, subject)));
     panels.extend(tables::counters(summary, index).map(|table| Panel::table(table).folded()));
@@ -161,7 +161,7 @@ fn grounds(summary: &StudySummary<'_>) -> Vec<Part> {
         run.plan,
         run.version
     );
-    // What puts the answer in doubt is in the lead already.
+    // Reasons to doubt the answer are in the lead already.
     let found = summary.findings();
     let is_ground = |finding: &&StudyFinding| match finding.what {
         StudyObservation::NoPrimary

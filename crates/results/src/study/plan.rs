@@ -175,8 +175,8 @@ fn decided(of: &Decisions) -> Vec<String> {
     head.into_iter().chain(of.rows.iter().map(row)).collect()
 }
 
-/// Returns a warning that the blocks are too few to show any difference, with the fewest that could
-/// from the start, and in all if some are added later.
+/// Returns a warning that the blocks are too few to show any difference, with the minimum number
+/// from the start, and the minimum in all if some are added later.
 pub fn too_few_blocks([fewest, with_added]: [usize; 2]) -> String {
     format!(
         "too few blocks to show a difference unless values do not vary: this study's metrics and \

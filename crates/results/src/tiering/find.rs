@@ -2,7 +2,7 @@
 
 use numalab_record::tiering::TieringProbed;
 
-/// Largest ratio of an access's time to the counted cost, which leaves room for the loop around it.
+/// Maximum ratio of an access's time to its counted cost, which leaves room for the loop around it.
 const MOST_RATIO: f64 = 1.2;
 /// Largest difference in points between the shares of pages and of accesses, because not all
 /// accesses go to hot pages.

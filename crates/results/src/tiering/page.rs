@@ -91,7 +91,7 @@ fn answer(probed: &TieringProbed) -> Lead {
     Lead::new("Answer", sentence, Mood::Plain)
 }
 
-/// Explains pages that reached the fast tier without a count of the kernel.
+/// Explains pages that reached the fast tier without being counted by the kernel.
 fn uncounted(probed: &TieringProbed) -> Option<Lead> {
     let [first, last] = [probed.looks.first()?, probed.looks.last()?];
     let moved = last.fast_pages.checked_sub(first.fast_pages).filter(|moved| *moved > 0)?;
@@ -130,7 +130,7 @@ fn contradictions(probed: &TieringProbed) -> Vec<Lead> {
         Contradiction::NotOfMemory { latency_ns, predicted_ns } => format!(
             "An access takes {} ns, but the accesses counted on the tiers cost {}: something else \
              took the time, such as the kernel's own work; caches (--emulate-cache 32K,256K@4) \
-             keep it cheap, and a longer --time reduces its share.",
+             reduce its cost, and a longer --time its share.",
             figure(latency_ns),
             figure(predicted_ns)
         ),

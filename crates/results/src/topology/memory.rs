@@ -9,7 +9,7 @@ use numalab_topology::{
 
 use super::cpus::list;
 
-/// Returns one row per node; nodes without cpus and memory share one at the end, and so do several
+/// Returns one row per node; nodes without cpus or memory share one row at the end, and so do nodes
 /// without cpus and with unknown memory.
 pub(super) fn nodes(machine: &Machine) -> Table {
     let has_pools = machine.nodes.iter().any(|node| !pools(node).is_empty());
@@ -135,7 +135,7 @@ pub(super) fn uniform_distance(machine: &Machine) -> Option<String> {
     Some(format!("{LOCAL_DISTANCE} from each node to itself, {remote} to any other"))
 }
 
-/// Tabulates the distances between nodes; those without cpus, memory and devices are left out.
+/// Tabulates the distances between nodes, leaving out nodes without cpus, memory and devices.
 pub(super) fn distances(machine: &Machine) -> Table {
     let distances = &machine.distances;
     let has_device = |node: &Node| machine.devices.iter().any(|of| of.node == Some(node.id));

@@ -42,8 +42,8 @@ fn nearest_memory(machine: &Machine, from: NodeId) -> NodeSet {
     nodes.iter().filter(|to| Some(distance(to)) == least).collect()
 }
 
-/// Names nodes of memory without cpus, which automatic choices leave out; those that only lack online
-/// cpus are named apart.
+/// Names nodes of memory without cpus, which automatic choices leave out; nodes that only lack
+/// online cpus are listed separately.
 fn without_cpus(machine: &Machine) -> Option<String> {
     let nodes = machine.memory_nodes().difference(&machine.cpu_nodes());
     if nodes.is_empty() || machine.cpu_nodes().is_empty() {

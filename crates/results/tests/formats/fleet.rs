@@ -153,12 +153,12 @@ fn unfinished_runs_that_were_tested_are_not_left_out_and_share_a_row() {
     let last = many.lead.last().expect("a lead");
     assert_eq!(
         (last.name.as_str(), last.sentence.as_str()),
-        ("Unfinished", "40 hosts did not finish their runs (tested on what they have).")
+        ("Unfinished", "40 hosts did not finish their runs (tested on the figures they have).")
     );
     let rows = &many.parts[0].panels[0].table.rows;
     assert_eq!(rows[..], [["n0, n1, n2, n3 and 36 more", "45 of 47 cells"].map(str::to_owned)]);
     let one = page(unfinished(1), Vec::new());
-    let expected = "1 host did not finish its run (tested on what it has).";
+    let expected = "1 host did not finish its run (tested on the figures it has).";
     assert_eq!(one.lead.last().expect("a lead").sentence, expected);
     let untested = page(unfinished(1), vec![untested("n0", 9, &[])]);
     let expected = "1 host did not finish its run.";
@@ -193,7 +193,8 @@ fn chances_are_shares_in_percent_with_one_digit() {
     assert_eq!(claims.panels[0].table.rows[0][5], "0.03 %");
 }
 
-/// One better host made the tails so heavy that no fault was found, and the page said "none differs".
+/// One better host made the tails so heavy that no fault was found, and the page said "none
+/// differs".
 #[test]
 fn a_fleet_in_which_no_fault_would_be_found_is_not_called_healthy() {
     let point = |units| DetectionPoint { shift: 8.0, units: Some(units), figures: Some(0.0) };

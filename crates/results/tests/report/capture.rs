@@ -72,7 +72,7 @@ fn a_surface_gives_a_curve_for_each_share_of_writes() {
 }
 
 /// Captures a run in which one cpu chases while the other reads 24.4 GB/s, as it does alone, and
-/// the chase never waits longer than 30 ns; both together read `together_gb_per_s`.
+/// the chase never takes longer than 30 ns; both together read `together_gb_per_s`.
 fn read_by_two(together_gb_per_s: f64) -> Captured {
     let mut document = runs::one_node();
     for cell in &mut document.cells {

@@ -8,7 +8,7 @@ use numalab_stats::Verdict;
 
 use crate::runs;
 
-/// Returns the start of a run: those of each side are an hour apart.
+/// Returns the start of a run; the runs of a side are an hour apart.
 fn apart(number: u32, run: u32) -> u64 {
     u64::from(100 * number + run) * 3_600_000
 }

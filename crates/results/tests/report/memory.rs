@@ -16,8 +16,8 @@ fn vcpu(vcpu: u64, nodes: &Value) -> Value {
            "io": 0, "other": 0, "local_share": 0.5, "nodes": nodes})
 }
 
-/// Returns a report: cpu 0 makes a quarter of its accesses to one node and the rest to the other,
-/// and cpu 1 makes none in phase `walk`.
+/// Returns a report in which cpu 0 makes a quarter of its accesses to one node and the rest to the
+/// other, and cpu 1 makes none in phase `walk`.
 fn report() -> Value {
     let idle = json!([accesses(0, 0, 0), accesses(1, 0, 0)]);
     let busy = json!([accesses(0, 1_000_000, 100_000_000), accesses(1, 3_000_000, 600_000_000)]);
@@ -95,7 +95,7 @@ fn the_document_has_the_figures_of_the_page_and_makes_the_page_again() {
     let document: Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(document["schema"], "numalab/emulation-1");
     let figure = |name: &str| document["results"][name].as_f64().expect(name);
-    // Half of the 1.4 ms would remain if accesses were local, of 4 ms of both cpus.
+    // If accesses were local, half of the 1.4 ms would remain, out of 4 ms of both cpus.
     let [memory, remote] = ["memory", "remote"]
         .map(|of| (figure(&format!("{of}_ns")), figure(&format!("{of}_percent"))));
     assert_eq!((memory, remote), ((1_400_000.0, 35.0), (700_000.0, 17.5)));
@@ -117,7 +117,7 @@ fn a_program_has_the_wait_of_each_thread_and_the_accesses_that_found_no_memory()
     let words = |start| row(start).split_whitespace().skip(2).collect::<Vec<_>>();
     assert_eq!(words("thread 0"), ["0", "1.80e-5", "0.800", "0.900"], "{text}");
     assert_eq!(words("thread 7"), ["0", "9.00e-6", "0.600", "0.900"], "{text}");
-    // A cpu is no thread: several threads share one.
+    // A cpu is not a thread: several threads share one.
     assert!(text.contains("\ncpu 1 ") && !text.contains("\nthread 1 "), "{text}");
     assert!(text.contains("left out: 9287."), "{text}");
 }

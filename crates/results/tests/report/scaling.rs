@@ -1,4 +1,4 @@
-//! Scaling runs with known causes, because the test puts them in.
+//! Scaling runs with causes that the test puts in.
 
 use numalab_page::Style;
 use numalab_record::scaling::{
@@ -115,7 +115,8 @@ fn scaling(cost: &dyn Fn(usize, usize, bool) -> f64) -> Scaling {
     Scaling { name: "TEST".to_owned(), machine: Some(machine()), steps, findings: Vec::new() }
 }
 
-/// Returns a run in which ranks of a CCD slow each other down much, and ranks of a node slightly.
+/// Returns a run in which ranks of a CCD slow each other down considerably, and ranks of a node
+/// slightly.
 pub fn with_contention() -> Scaling {
     scaling(&|ccd, node, _| 100.0 + 20.0 * ccd as f64 + 3.0 * node as f64)
 }
@@ -159,8 +160,8 @@ fn each_size_falls_in_the_cache_that_the_machine_has() {
     assert!(found[0].contains("16M fall in L3 (32M)"), "{found:?}");
     assert!(found[0].contains("512M fall in memory: 100 to 100 ns"), "{found:?}");
     let shared = says(&scaling(&|_, _, _| 100.0), "shared L3");
-    assert!(shared[0].starts_with("16M fit the L3 of 32M alone"), "{shared:?}");
-    assert!(shared[0].contains("with 4 ranks in a CCD they are 64M and do not, which costs time"));
+    assert!(shared[0].starts_with("16M of one rank fit in the L3 of 32M"), "{shared:?}");
+    assert!(shared[0].contains("the 4 ranks of a CCD need 64M, too much for it, which costs time"));
 }
 
 #[test]
@@ -218,7 +219,7 @@ fn a_cache_as_slow_as_memory_is_not_reported_to_hold_anything() {
         step.values[1].fill(190.0);
     }
     let found = says(&scaling, "caches");
-    let expected = "16M would fit L3 (32M) and take as long as memory: 190 to 190 ns";
+    let expected = "16M would fit in L3 (32M), but take as long as memory: 190 to 190 ns";
     assert!(found[0].contains(expected), "{found:?}");
     assert!(found[0].contains("256K fall in L2"), "{found:?}");
 }
@@ -241,7 +242,7 @@ fn the_cost_of_memory_controllers_is_not_attributed_to_the_ccd() {
     let scaling = scaling(&|_, node, _| 100.0 + 20.0 * node as f64);
     let found = says(&scaling, "CCD");
     assert!(found[0].contains("makes no difference beyond the spread"), "{found:?}");
-    // Interleaved ranks, from 1 to 8, load both, so the slowdown must not be blamed on one of them.
+    // Interleaved ranks, from 1 to 8, load both, so neither alone may be blamed for the slowdown.
     let crowd = says(&scaling, "contention");
     assert!(crowd.iter().all(|said| said.contains("cannot separate them")), "{crowd:?}");
     // From 1 to 2 interleaved ranks only the load on the node grows.

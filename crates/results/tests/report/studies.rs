@@ -222,7 +222,7 @@ pub fn one_block() -> StudyDocument {
     Made::of(factors, metrics, 1).document(false, |_, _, treatment, _| figures[treatment])
 }
 
-/// Returns a study in virtual time, in which every block gives the same.
+/// Returns a study in virtual time, in which every block has the same values.
 pub fn without_variance() -> StudyDocument {
     let metrics = vec![("chase", Quantity::lower("latency", "ns"))];
     let reason = NoEffect::OneNode;

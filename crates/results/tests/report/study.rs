@@ -142,7 +142,7 @@ fn a_change_is_the_same_in_the_answer_the_table_and_next_to_the_published_one() 
     }
 }
 
-/// Returns a study of two factors with published figures for the metric that answers it.
+/// Returns a study of two factors with published figures for its primary metric.
 fn repeated(published: [f64; 4]) -> StudyDocument {
     let mut document = studies::two_by_two();
     document.run.rules.primary = Some("chase.latency".to_owned());
@@ -195,8 +195,8 @@ fn treatments_that_do_not_differ_here_have_no_order_to_compare() {
     let mut document = repeated([200.0, 190.0, 150.0, 100.0]);
     document.run.rules.margin_percent = 15.0;
     let text = StudySummary::of(&document).page().markdown();
-    // host=on -10 % and guest=on -20 % here: they differ by less than the margin, and so do the
-    // published ones.
+    // The treatments differ by less than the margin here (host=on -10 %, guest=on -20 %) and as
+    // published.
     let order = "; the treatments that differ here by more than 15 % have the same order.";
     assert!(text.contains(order), "{text}");
 }
@@ -320,7 +320,7 @@ fn disturbed_samples_are_kept_counted_and_leave_the_verdict_alone() {
     let summary = StudySummary::of(&document);
     let host = effect(&summary, "chase latency", "host off → on");
     let first = host.first.as_ref().expect("another analysis");
-    // With samples that are ten times too high included, the interval is far wider.
+    // Including samples that are ten times too high makes the interval far wider.
     let width = |found: &numalab_stats::Comparison| found.percent_interval().unwrap().width();
     assert!(width(first) > 3.0 * width(&host.found));
     let (taken, disturbed) =
@@ -527,10 +527,10 @@ fn the_best_of_several_treatments_is_named_with_its_value_and_how_sure_it_is() {
         ),
         "{best}"
     );
-    // Where larger is better, other treatments beat the baseline only by noise.
+    // The rate is better if larger, so other treatments beat the baseline only by noise.
     document.run.rules.primary = Some("copy.rate".to_owned());
     assert!(said(&document).contains("not shown to be better"), "{}", said(&document));
-    // One block shows nothing, whatever its figures.
+    // One block shows nothing, whatever its values.
     assert!(said(&studies::one_block()).contains("not shown to be better"));
     // A trend has no best level.
     let scaling = studies::scaling();
@@ -719,7 +719,7 @@ fn too_few_baseline_blocks_give_no_assurance() {
     assert!(enough.contains("Compared with itself, the baseline differs in "), "{enough}");
 }
 
-/// Without variance no change is too small to be seen, so there is nothing to state.
+/// Without variance every change is detectable, so there is no limit to state.
 #[test]
 fn no_effect_is_reported_to_be_smaller_than_zero() {
     let metrics = vec![("chase", Quantity::lower("latency", "ns"))];

@@ -312,7 +312,7 @@ fn windows_in_bursts_are_reported_with_the_error_of_the_intervals() {
     assert!(page.contains("come in bursts in ") && page.contains("too narrow, by"), "{page}");
 }
 
-/// Returns the run with only those cells that have `part` in their id.
+/// Returns the run with only the cells that have `part` in their id.
 fn only(mut document: Document, part: &str) -> Document {
     document.cells.retain(|cell| cell.cell.id.0.contains(part));
     document.run.plan.retain(|cell| cell.id.0.contains(part));
@@ -337,7 +337,7 @@ fn sizes_within_caches_are_never_called_memory() {
         }
     }
     let page = Summary::of(&document).page();
-    assert!(page.lead[0].sentence.contains("16K may fit the caches"), "{:?}", page.lead[0]);
+    assert!(page.lead[0].sentence.contains("16K may fit in the caches"), "{:?}", page.lead[0]);
 }
 
 #[test]
@@ -348,7 +348,7 @@ fn caches_that_qemu_reports_do_not_hide_the_cost_of_emulated_memory() {
         cache.size_bytes = Some(1 << 30);
     }
     let sentence = |document: &Document| Summary::of(document).page().lead[0].sentence.clone();
-    assert!(sentence(&document).contains("512M may fit the caches"), "{}", sentence(&document));
+    assert!(sentence(&document).contains("512M may fit in the caches"), "{}", sentence(&document));
     document.run.environment.facts.insert("time".into(), "virtual".into());
     let shown = sentence(&document);
     assert!(shown.starts_with("A remote access costs "), "{shown}");

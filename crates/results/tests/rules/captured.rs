@@ -179,8 +179,8 @@ fn a_guest_whose_last_cache_seems_smaller_shares_it_with_others_that_evict_its_l
     };
     let (bytes, life_ns, remarks) = of(true);
     assert_eq!(bytes, Some(32 * MIB), "programs that use lines again soon have all of it");
-    // The first lines are gone after 0.3 of the mean time, which a round over 4 to 8 MiB takes, less
-    // what the round takes of the cache.
+    // The first lines are evicted after 0.3 of the mean time, which is the time of a round over 4
+    // to 8 MiB, reduced by the share of the cache that the round occupies.
     let life_ns = life_ns.expect("a life");
     let round_ns = |mib: f64| mib * MIB as f64 / 64.0 * 12.8 / 0.3 / (1.0 - mib / 32.0);
     assert!((round_ns(4.0)..round_ns(8.0)).contains(&life_ns), "{life_ns}");

@@ -259,8 +259,8 @@ fn a_host_has_small_pages_if_a_guests_huge_ones_gain_little_and_a_walk_takes_the
         let modelled_ns = probe::translation_ns(&figures.caches(), &tlb, 16_384, Visits::Random);
         (tlb.host_page_bytes, tlb.walk_ns, modelled_ns)
     };
-    // 13 ns beyond the second level, of which an entry in the L2 takes 5, some of those of memory
-    // 100, and the rest the walk.
+    // 13 ns beyond the second level: 5 for an entry in the L2, a part of memory's 100, and the rest
+    // for the walk.
     for (huge_ns, hypervisor, host) in [(0.0, true, Some(2 << 20)), (8.0, false, None)] {
         let (bytes, walk_ns, modelled_ns) = found(huge_ns, hypervisor);
         assert_eq!(bytes, host);

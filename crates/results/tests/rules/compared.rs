@@ -33,7 +33,7 @@ fn sized(mib: u64, ns: f64) -> CellResult {
     latency(LatencyCell { size_bytes: mib * MIB, ..chase(0, 0) }, ns)
 }
 
-/// Returns runs of four sizes, each with its own noise, all `factor` times slower.
+/// Returns runs of four sizes, each with separate noise, all `factor` times slower.
 fn runs(noise: &[f64], factor: f64) -> Vec<NamedRun> {
     let of = |(at, noise): (usize, &f64)| {
         let cells = [1, 2, 4, 8].map(|mib: u64| {
@@ -89,7 +89,7 @@ fn a_gain_is_better_and_no_change_is_equivalent_within_the_tolerance() {
     assert!(Tolerance::percent(-1.0).is_err() && Tolerance::percent(f64::NAN).is_err());
 }
 
-/// Returns the same runs with many windows in each cell; the runs in `stalled` have some that last
+/// Returns the same runs with many windows in each cell; in the runs in `stalled` some windows take
 /// longer.
 fn with_tails(mut runs: Vec<NamedRun>, stalled: &[usize]) -> Vec<NamedRun> {
     for (at, run) in runs.iter_mut().enumerate() {

@@ -42,7 +42,7 @@ fn thread(number: u32, node: u32, allowed: &str, remote_share: f64) -> ThreadVie
     }
 }
 
-/// Returns a process on two nodes of two cpus; all its 8 MiB are on node 0.
+/// Returns a process on two nodes of two cpus, with all of its 8 MiB on node 0.
 fn process(threads: Vec<ThreadView>) -> ProcessView {
     ProcessView {
         process: 42,

@@ -1,4 +1,4 @@
-//! Rules at their borders: values that are just reported, and values that just are not.
+//! Rules at their limits: values that are just reported, and values that just are not.
 
 mod captured;
 mod captured_core;

@@ -198,7 +198,7 @@ fn facts_about_the_clock_the_modules_and_the_cpu_time_are_findings() {
 fn windows_are_disturbed_beyond_a_twentieth_of_all() {
     let with = |cells: usize| {
         let mut of: Vec<CellResult> = (0..20).map(|_| latency(chase(0, 0), 100.0)).collect();
-        // One of three windows in each.
+        // One of three windows in each cell.
         of[..cells]
             .iter_mut()
             .for_each(|cell| cell.samples[0].disturbed = Some("steal".to_owned()));
@@ -274,8 +274,8 @@ fn groups_of_cpus_in_a_guest_of_one_node_are_a_host_s_nodes_unless_they_are_cach
     assert_eq!(found(&host), None);
 }
 
-/// Returns a guest of two cpus that share an L3 of 14 ns, with a line that takes this time to the
-/// other cpu and back.
+/// Returns a guest of two cpus that share an L3 of 14 ns, in which the round trip of a line between
+/// them takes the given time.
 fn guest_with_cache(round_trip_ns: f64) -> Document {
     let sizes = (12..=28).flat_map(|exponent: u32| [1_u64 << exponent, 3 << (exponent - 1)]);
     let walk = |size_bytes: u64| {
@@ -308,7 +308,7 @@ fn guest_with_cache(round_trip_ns: f64) -> Document {
     guest
 }
 
-/// Two cpus of a virtual machine were 163 to 330 ns apart under the name of one L3.
+/// Two cpus of a virtual machine were 163 to 330 ns apart although they nominally shared an L3.
 #[test]
 fn cpus_that_share_a_cache_in_name_only_are_named_with_both_times() {
     let found = |round_trip_ns: f64| {

@@ -10,7 +10,7 @@ fn compared(values: [Vec<f64>; 2], direction: Direction, margin: f64) -> SampleC
     SampleComparison::of(names, values, "ms".to_owned(), direction, margin).unwrap()
 }
 
-/// Returns values about `middle`, in no order, every `far`th of which is `times` as large.
+/// Returns values around `middle` in no order; every `far`th value is `times` as large.
 fn values(count: usize, middle: f64, far: usize, times: f64) -> Vec<f64> {
     let mut rng = Rng::new(7);
     let value = |at: usize| {

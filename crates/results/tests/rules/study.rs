@@ -60,7 +60,7 @@ fn two_by_two(value: impl Fn(usize, usize) -> f64) -> StudyDocument {
     document(run(vec![choice("v", &["a", "b"]), choice("w", &["x", "y"])], 12), value)
 }
 
-/// When each kind of effect had the whole error to itself, 6 to 10 % of such studies found one.
+/// When each kind of effect had the whole error, 6 to 10 % of such studies found a difference.
 #[test]
 fn a_study_of_two_factors_in_which_nothing_differs_finds_a_difference_in_5_percent() {
     let long = std::env::var_os("NUMALAB_LONG").is_some_and(|value| value == "1");
@@ -128,7 +128,8 @@ fn each_session_that_ended_and_was_gone_on_with_is_a_look_that_narrows_the_level
     assert_eq!(with(&[EndReason::Failed("killed".to_owned())]).0, 1, "it printed nothing");
 }
 
-/// With the level of the present look, a study resumed for the blocks it needed would need more again.
+/// With the level of the present look, a study resumed for the blocks it needed would need more
+/// again.
 #[test]
 fn the_blocks_that_are_needed_are_those_of_the_next_look() {
     let of_blocks = |blocks: usize| {
@@ -152,7 +153,7 @@ fn the_blocks_that_are_needed_are_those_of_the_next_look() {
     assert_eq!(needed(&of), Some(Ground::Tested), "eight blocks suffice at the second look");
 }
 
-/// Adds a metric for which more is better, the rate.
+/// Adds the rate, a metric for which more is better.
 fn with_rate(mut of: StudyDocument) -> StudyDocument {
     for entry in &mut of.journal {
         let JournalEntry::Sample(sample) = entry else { continue };
@@ -357,7 +358,7 @@ fn two_runs_are_compared_by_sessions_and_one_a_side_is_not_judged() {
     assert!(pair.rows.iter().all(|row| row.interval_percent.is_none()), "{:?}", pair.rows);
 }
 
-/// Returns sessions of 150 blocks each, in which every 50th block lasts `far` times as long.
+/// Returns sessions of 150 blocks each, in which every 50th block takes `far` times as long.
 fn with_far_blocks(sessions: usize, far: f64) -> StudyDocument {
     let study = run(vec![choice("v", &["a"])], 150 * sessions);
     let value = |block: usize, _| if block % 50 == 7 { far } else { 1.0 };

@@ -16,7 +16,7 @@ pub trait Backend {
     /// Describes the place: `this machine`, `a Linux guest of 4 nodes`.
     fn describe(&self) -> String;
 
-    /// Returns the number of metrics that it adds to those of each workload.
+    /// Returns the number of metrics that the backend adds to those of each workload.
     fn own_metrics(&self) -> usize {
         0
     }
@@ -52,7 +52,7 @@ pub struct Inspection {
     /// The files to download first. Their size, and everything that depends on their content, is
     /// unknown until then.
     pub downloads: Vec<String>,
-    /// The most memory that guests take at one time, in bytes; 0 without guests.
+    /// The maximum memory that guests take at one time, in bytes; 0 without guests.
     pub memory_bytes: u64,
 }
 
@@ -125,7 +125,7 @@ pub trait Prepared {
 pub struct SampleRequest<'a> {
     pub treatment: &'a Treatment,
     pub workload: &'a Workload,
-    /// The seed of everything random in it, the same under every treatment of a block.
+    /// The seed of all randomness in the sample, the same under every treatment of a block.
     pub seed: u64,
 }
 

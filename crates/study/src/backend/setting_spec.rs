@@ -15,7 +15,7 @@ use crate::study_place::StudyPlace;
 pub struct SettingSpec {
     /// Name in TOML and for `--set`.
     pub name: &'static str,
-    /// The values that it accepts.
+    /// The values that the setting accepts.
     pub kind: SettingKind,
     /// Default in TOML; empty if there is none.
     pub default: &'static str,
@@ -47,11 +47,11 @@ pub struct BackendKind {
     pub about: &'static str,
     /// The settings of its table in a study.
     pub settings: &'static [SettingSpec],
-    /// Metrics that it can add to those of every workload.
+    /// Metrics that the backend can add to those of every workload.
     pub own_metrics: &'static [&'static str],
     /// The settings of factors' levels, in addition to those that workloads' commands use.
     pub levels: &'static [SettingSpec],
-    /// Flags of its table that fix a factor when they are set: flag and factor.
+    /// Flags of the backend's table that fix a factor when they are set: flag and factor.
     pub decides: &'static [(&'static str, &'static str)],
     /// The setting of its table that takes the file built for a commit. Without one, the level or
     /// the placeholder `{kernel}` takes it.
@@ -123,7 +123,7 @@ impl SettingKind {
 }
 
 impl BackendKind {
-    /// Returns its settings as a list for readers.
+    /// Returns the backend's settings as a list for readers.
     pub fn listed(&self) -> BackendSettings {
         BackendSettings {
             backend: self.name.to_owned(),

@@ -35,8 +35,8 @@ pub enum Built {
 }
 
 impl Build {
-    /// Returns a build by a script, or of Linux with a configuration; both are named by their whole
-    /// paths, since builds run in the tree of a commit.
+    /// Returns a build by a script, or of Linux with a configuration; both are named by absolute
+    /// paths, because builds run in the tree of a commit.
     ///
     /// # Errors
     /// [`BisectError::NoFile`], or [`BisectError::NoProgram`] for a script that cannot be run.

@@ -82,7 +82,7 @@ pub enum BisectError {
 impl Classed for BisectError {
     fn class(&self) -> ErrorClass {
         match self {
-            // Git mostly fails because of what it is given: a revision, or a tree without one.
+            // Git mostly fails because of its input: a revision, or a tree without one.
             Self::Git { source, .. } => match source {
                 CommandError::Failed { .. } => ErrorClass::BadInput,
                 other => other.class(),

@@ -50,7 +50,7 @@ impl Bisect<'_> {
         let (mut passed_over, mut decisions) = (Vec::new(), 0);
         loop {
             let candidates = self.repository.candidates(&bad, &goods)?;
-            // Git's order is kept, so the next best commit follows one that was passed over.
+            // Git's order is kept, so that the next best commit follows one that was passed over.
             let is_open = |hash: &&String| **hash != bad && !passed_over.contains(*hash);
             let next = candidates.iter().find(is_open).cloned();
             let Some(next) = next.filter(|_| decisions < self.bisection.most_judged()) else {

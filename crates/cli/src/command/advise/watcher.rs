@@ -11,7 +11,7 @@ use numalab_study::Observer;
 use crate::output;
 use crate::progress::SampleProgress;
 
-/// The time from which a wait is announced.
+/// Duration from which a wait is announced.
 const WORTH_SAYING: Duration = Duration::from_secs(3);
 
 /// Keeps a progress bar while trials run.

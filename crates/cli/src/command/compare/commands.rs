@@ -16,7 +16,9 @@ use crate::failure::Failure;
 /// Runs both commands in random blocks, and reports which is better.
 pub(super) fn run(args: &CompareArgs, words: &[String]) -> Result<(), Failure> {
     if is_piped() {
-        note("standard input is a pipe, which the commands do not get: put `< FILE` into them");
+        note(
+            "standard input is a pipe, which the commands do not receive: redirect a file within each command (< FILE)",
+        );
     }
     let metric = MetricSpec::of_command(args.metric.clone(), args.better);
     let rules = Rules {

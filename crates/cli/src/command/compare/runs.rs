@@ -20,7 +20,7 @@ pub(crate) fn compare(
     Ok((Box::new(comparison.document()), judgement))
 }
 
-/// Refuses a run that was given before: two copies do not show how runs vary.
+/// Refuses a run that was given before, because two copies do not show how runs vary.
 pub(super) fn refuse_copy(runs: &[NamedRun], run: &NamedRun) -> Result<(), Failure> {
     let Some(first) = runs.iter().find(|first| first.document == run.document) else {
         return Ok(());
@@ -31,8 +31,8 @@ pub(super) fn refuse_copy(runs: &[NamedRun], run: &NamedRun) -> Result<(), Failu
     )))
 }
 
-/// Reads result directories. A directory that is not a result but contains results stands for
-/// these.
+/// Reads result directories. A directory that is not a result but contains results stands for those
+/// results.
 pub(crate) fn named_runs(paths: &[PathBuf]) -> Result<Vec<NamedRun>, Failure> {
     let mut runs = Vec::new();
     for path in paths {

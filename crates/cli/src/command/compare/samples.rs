@@ -39,7 +39,7 @@ pub(super) fn compared(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<Compa
     Ok((Box::new(comparison), judgement))
 }
 
-/// Reads two files in parallel, as they may have millions of numbers.
+/// Reads two files in parallel, because they may have millions of numbers.
 fn both<T: Send>(
     paths: [&PathBuf; 2],
     read: impl Fn(&Path) -> Result<T, Failure> + Sync,

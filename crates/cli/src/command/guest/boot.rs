@@ -43,7 +43,7 @@ pub(super) fn prepare(
     Ok(launch)
 }
 
-/// Prints the command line that [`prepare`] would lead to. Nothing is written or started, so files
+/// Prints the command line that [`prepare`] would produce. Nothing is written or started, so files
 /// that do not exist yet have names in capitals, and KVM is not tried.
 pub(super) fn show(
     args: &BootArgs,
@@ -68,7 +68,7 @@ pub(super) fn show(
     output::print(&output::shell_lines(&launch.command_line()))
 }
 
-/// Plans the start of a guest that boots these files instead of Linux with our image.
+/// Plans the start of a guest that boots these files instead of Linux with numalab's image.
 pub(super) fn bare(args: &BootArgs, guest: Guest, files: &BootFiles) -> Result<Launch, Failure> {
     let boot = match args.dry_run {
         true => Boot::foreseen(&guest, args.accel)?,
@@ -136,7 +136,7 @@ pub(super) fn guest(args: &BootArgs, timeout: Option<Duration>) -> Result<Guest,
     Ok(guest)
 }
 
-/// Returns true if memory must not be reserved in advance, as the guest may have more than the
+/// Returns true if memory must not be reserved in advance, because the guest may have more than the
 /// host.
 fn exceeds_host(args: &BootArgs, guest: &Machine) -> Result<bool, Failure> {
     let touched = args.prealloc || args.pages != HostPages::Normal;

@@ -1,4 +1,4 @@
-//! `numalab guest run --kernel numalab`: our own kernel, and its results.
+//! `numalab guest run --kernel numalab`: numalab's own kernel, and its results.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -112,7 +112,7 @@ pub(super) fn write_image(file: &Path, words: &[String], dry_run: bool) -> Resul
     output::print(&format!("{shown}\n"))
 }
 
-/// Runs the kernel and reports its progress as it prints it.
+/// Runs the kernel and reports its progress as the kernel prints it.
 fn listen(args: &RunArgs, launch: &Launch) -> Result<(Option<String>, Results), Failure> {
     let runtime = Runtime::open()?;
     let interrupt = Interrupt::install()?;

@@ -27,7 +27,7 @@ pub(super) fn run_raw(args: &RunArgs) -> Result<ExitCode, Failure> {
     let outcome = relay.follow(|runtime, sink, asked| launch.run_raw(runtime, &task, sink, asked));
     let outcome = outcome.map_err(|error| Failure::from(error).of_wrapper())?;
     conclude(args, &outcome).map_err(Failure::of_wrapper)?;
-    // A closed pipe means that the reader has what it wanted.
+    // A closed pipe means that its reader has seen enough.
     if relay.is_unread() {
         return Ok(ExitCode::SUCCESS);
     }

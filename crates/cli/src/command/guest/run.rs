@@ -51,20 +51,20 @@ fn run_command(args: &RunArgs) -> Result<ExitCode, Failure> {
     let task = Task { job, results: args.output.clone(), ..Task::default() };
     let relay = Relay::new()?;
     match relay.follow(|runtime, sink, asked| launch.run(runtime, &task, sink, asked)) {
-        // A closed pipe means that the reader has what it wanted.
+        // A closed pipe means that its reader has seen enough.
         Err(GuestError::Stopped) if relay.is_unread() => Ok(ExitCode::SUCCESS),
         outcome => report::conclude(&outcome?, &args.guest),
     }
 }
 
-/// Notes that the command does not get the input that it would get here.
+/// Notes that the command does not get the input that it would get on the host.
 fn note_input() {
     let file = redirected().map(|file| file.display().to_string());
     let what = if is_piped() { Some("a pipe".to_owned()) } else { file };
     if let Some(what) = what {
         note(format_args!(
-            "standard input is {what}, which the guest does not get: the command reads empty input; \
-             --with FILE copies a file into the guest"
+            "standard input is {what}, which is not passed to the guest: the command reads empty \
+             input; --with FILE copies a file into the guest"
         ));
     }
 }

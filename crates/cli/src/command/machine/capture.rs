@@ -14,7 +14,7 @@ use crate::command::measuring::{print_plan, run_plan, survey, write_reports};
 use crate::failure::Failure;
 use crate::output;
 
-/// Kernels that load memory in a quick capture: loads alone, and stores alone.
+/// Kernels that load memory in a quick capture: only loads, and only stores.
 const QUICK: [StreamKernel; 2] = [StreamKernel::Read, StreamKernel::WriteNt];
 
 /// Prints the machine file of a run, measured now unless `--from` names one.

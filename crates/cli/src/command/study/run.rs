@@ -39,7 +39,7 @@ fn print(ready: &ReadyStudy, taken: usize, format: Format) -> Result<(), Failure
     output::show(&planned, format)
 }
 
-/// Makes the text printed before a study's answers, from its results.
+/// Creates the text printed before a study's answers, from its results.
 pub(crate) type Lead = fn(&StudyDocument) -> String;
 
 /// Runs a study from its beginning; `lead` is printed before its answers.

@@ -13,7 +13,8 @@ use crate::args::{FailIf, Format};
 use crate::failure::{Code, Failure};
 use crate::output::{self, Stream};
 
-/// Regenerates the reports of a study, or prints one; fails if anything is worse and that is asked.
+/// Regenerates the reports of a study, or prints one; fails if `fail_if` is given and anything is
+/// worse.
 pub(crate) fn report(
     directory: &Path,
     format: Option<Format>,

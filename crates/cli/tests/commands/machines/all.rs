@@ -211,7 +211,7 @@ fn access_of_everything() -> Vec<AccessAttributes> {
     access
 }
 
-/// Returns the machines from sysfs trees of guests that we booted.
+/// Returns the machines from sysfs trees that were recorded in guests.
 fn recorded() -> Vec<(String, Machine)> {
     let tree = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../host/tests/fixtures/qemu-4-nodes/tree.tar.gz");

@@ -39,7 +39,8 @@ fn numactl_shows_the_machine_and_gives_a_program_cpus_and_policy() {
     assert!(text.contains("preferred node: 1") && text.contains("physcpubind: 0 1 2 3"), "{text}");
 }
 
-/// Its status and its sysfs show the machine, which numalab looks at before it binds a command.
+/// The process's status and its sysfs show the machine, which numalab looks at before it binds a
+/// command.
 #[test]
 fn numalab_binds_a_command_to_nodes_that_the_host_may_not_have() {
     let Some(lab) = lab() else { return };

@@ -97,7 +97,7 @@ fn sysbench_measures_the_time_of_the_machine_and_about_the_same_each_time() {
     };
     let (first, second) = (total(), total());
     assert!(first > 0.0 && first < 0.1, "{first} s: of the machine, not of the emulator");
-    // It prints tenths of a millisecond.
+    // The program prints tenths of a millisecond.
     assert!((first - second).abs() <= 1.1e-4 + 0.02 * first, "{first} and {second} s");
 }
 

@@ -197,7 +197,7 @@ fn a_surface_is_its_curves_and_the_points_between_them() {
     near(surface.rise_ns(750.0, 0.0), 10.0);
     near(surface.rise_ns(500.0, 500.0), 20.0);
     near(surface.rise_ns(0.0, 500.0), 10.0);
-    // A quarter are writes: half of the peak of 2400.
+    // With a quarter of the traffic as writes the peak is 2400: this is half of it.
     near(surface.rise_ns(900.0, 300.0), 20.0);
     assert_eq!(surface.rise_ns(2950.0, 0.0), None, "saturated");
 }

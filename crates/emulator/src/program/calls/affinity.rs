@@ -9,7 +9,8 @@ use super::super::guest_memory::{self, mask};
 use super::super::turns::{Order, Patience, own_tid};
 
 thread_local! {
-    /// The address of the mask that the program passes, and its bytes, while the host's is there.
+    /// The address and the original bytes of the program's mask, while the host's mask is in its
+    /// place.
     static LENT: RefCell<Option<(u64, Vec<u8>)>> = const { RefCell::new(None) };
 }
 
@@ -59,7 +60,7 @@ impl Program {
         if let Some(of) = of {
             order.schedule.allows(of, &mask(address, bytes.saturating_mul(8)), now_ps);
         }
-        // Other threads may run before it on its new cpu.
+        // Other threads may run before this one on its new cpu.
         self.turns.give(&mut order);
         drop(order);
         self.takes_turn(seat, Patience::Endless);

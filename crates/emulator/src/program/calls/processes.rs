@@ -22,8 +22,8 @@ impl Program {
         }
     }
 
-    /// Writes a child's report before it waits, as it may be killed there like a pool's worker;
-    /// skipped if little happened since the last report.
+    /// Writes a child's report before it waits, because it may be killed there, like a pool's
+    /// worker; skipped if little happened since the last report.
     pub(super) fn reports_before_waiting(&self, seat: usize) {
         let place = self.turns.order().schedule.began(None).place;
         let Some(world) = self.in_turn(seat).filter(|_| place > 0) else { return };
@@ -64,9 +64,9 @@ pub(super) fn copies_pages(call: Call, [flags, ..]: &[u64; 6]) -> bool {
     call == Call::Fork || flags & SHARES_MEMORY == 0
 }
 
-/// Returns true if the thread keeps its turn during the call: it uses the world once more to report
-/// (execve(2), exit_group(2)) or to end, or the world is copied (fork(2)), so that no other thread
-/// may touch it.
+/// Returns true if the thread keeps its turn during the call, so that no other thread touches the
+/// world: the thread uses it once more to report (execve(2), exit_group(2)) or to end, or the world
+/// is copied (fork(2)).
 pub(super) fn keeps_turn(call: Call, arguments: &[u64; 6]) -> bool {
     matches!(call, Call::Execute | Call::ExitGroup | Call::Exit) || is_fork(call, arguments)
 }

@@ -14,8 +14,8 @@ impl World {
     }
 }
 
-/// Returns the kind of a call; `None` for those that a program makes without the kernel (vdso(7), which
-/// QEMU does not have), and for that of the preloaded library.
+/// Returns the kind of a call; `None` for calls that a program makes without the kernel (vdso(7),
+/// which QEMU lacks), and for the preloaded library's call.
 fn kind(call: Option<Call>, value: i64) -> Option<SystemCall> {
     match call {
         Some(Call::ClockTime | Call::TimeOfDay | Call::GetCpu | Call::Asks) => None,

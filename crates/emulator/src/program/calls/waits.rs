@@ -1,4 +1,4 @@
-//! Decides which calls wait, for what, and until when at the latest.
+//! Decides which calls wait, for which event, and until when at the latest.
 
 use std::mem::MaybeUninit;
 
@@ -24,6 +24,7 @@ impl Program {
     pub(super) fn until_ps(&self, call: Call, arguments: &[u64; 6], now_ps: u64) -> Option<u64> {
         let [first, second, third, fourth, fifth, _] = *arguments;
         let span = |address: u64, per_second: i64| {
+            // A null pointer means no time limit, even if address 0 is mapped.
             let words = guest_memory::words(address).filter(|_| address != 0)?;
             u64::try_from(nanoseconds(words, per_second)).ok()
         };
@@ -40,6 +41,7 @@ impl Program {
         let ns = match call {
             Call::Sleep => span(first, NS)?,
             Call::ClockSleep if second & ABSOLUTE != 0 => {
+                // A deadline in the past ends the wait at once; threads never go back in time.
                 return on_clock(first, third).map(|at_ps| at_ps.max(now_ps));
             }
             Call::ClockSleep => span(third, NS)?,
@@ -60,7 +62,7 @@ impl Program {
     }
 }
 
-/// Returns how a call with this deadline gives the turn away; `None` if it keeps it.
+/// Returns how a call with this deadline gives the turn away; `None` if the thread keeps its turn.
 pub(super) fn how(call: Call, arguments: &[u64; 6], until_ps: Option<u64>) -> Option<Leave> {
     let [first, second, third, ..] = *arguments;
     match call {

@@ -93,7 +93,7 @@ fn a_woken_thread_resumes_at_once_on_its_cpu_or_an_idle_one_of_its_node() {
     schedule.waits(2, 30);
     schedule.goes_on(2, 400);
     schedule.waits(1, 600);
-    // Its cpu has seats 2 and 0 in some order; the idle cpu takes the queued one.
+    // The cpu has seats 2 and 0 in some order; the idle cpu takes the queued one.
     let cpus = [0, 2].map(|seat| schedule.seats[seat].cpu);
     assert_ne!(cpus[0], cpus[1]);
 }

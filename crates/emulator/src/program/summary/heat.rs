@@ -10,10 +10,10 @@ use crate::program::page_use::Seen;
 
 /// Hot pages take this percentage of a region's accesses.
 const HOT_PERCENT: u64 = 90;
-/// Parts into which a region is divided.
+/// Number of parts into which a region is divided.
 const PARTS: u64 = 64;
 
-/// Returns the fewest pages that take [`HOT_PERCENT`] of the accesses.
+/// Returns the smallest number of pages that account for [`HOT_PERCENT`] of the accesses.
 pub fn hot_pages(pages: &BTreeMap<u64, Seen>) -> u64 {
     let mut heat: Vec<u64> = pages.values().map(accesses).collect();
     heat.sort_unstable_by(|one, other| other.cmp(one));

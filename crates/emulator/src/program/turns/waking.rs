@@ -20,7 +20,7 @@ impl Order {
         }
     }
 
-    /// Waits until the host threads of all waiters are asleep: otherwise one might see a value that
+    /// Waits until the host threads of all waiters are asleep. Otherwise one might see a value that
     /// is stored later, and the host would not wake them in the order of their turns.
     pub(super) fn settle(&mut self) {
         for host in self.hosts.iter_mut().flatten() {
@@ -37,7 +37,7 @@ impl Order {
     }
 
     /// Returns true if the seat's thread, which no longer waits at its address, must wait until its
-    /// waker is out of the kernel too: only the waker's time determines when it resumes.
+    /// waker has left the kernel too: only the waker's time determines when it resumes.
     pub fn is_early(&mut self, seat: usize) -> bool {
         let waits = self.hosts[seat].as_ref().is_some_and(|host| host.futex.is_some());
         let is_early = waits && self.waking > 0;
@@ -47,7 +47,7 @@ impl Order {
         is_early
     }
 
-    /// Records that a waker is out of the kernel, and that those it woke are known.
+    /// Records that a waker has left the kernel, and that the threads it woke are known.
     pub fn has_woken(&mut self, now_ps: u64) {
         self.waking = self.waking.saturating_sub(1);
         for seat in std::mem::take(&mut self.early) {

@@ -1,4 +1,4 @@
-//! Keeps the turn moving: its holder may wait in the kernel for a thread that waits for the turn.
+//! Keeps the turn moving: the holder may wait in the kernel for a thread that waits for the turn.
 
 use std::fs;
 use std::io;
@@ -10,9 +10,9 @@ use super::{LONGEST_BIRTH, NOBODY, Turns};
 
 /// Interval between checks, in host time.
 const LOOK: Duration = Duration::from_millis(1);
-/// A holder that sleeps in the kernel for this long waits for another thread.
+/// A holder that sleeps in the kernel for this long is waiting for another thread.
 const LONGEST_CALL: Duration = Duration::from_millis(10);
-/// The longest wait for a thread that got the turn and does not take it.
+/// Maximum wait for a thread that got the turn but does not take it.
 const LONGEST_WAY: Duration = Duration::from_secs(1);
 /// Longest time for a thread to fall asleep, even on a busy host.
 const LONGEST_FALL: Duration = Duration::from_secs(2);
@@ -23,7 +23,7 @@ enum Doing {
     Runs,
     Sleeps,
     Gone,
-    /// The host cannot say: the program may have used up its descriptors.
+    /// The host does not know: the program may have used up its descriptors.
     Unknown,
 }
 
@@ -33,6 +33,7 @@ impl Turns {
         if self.watched.swap(true, Relaxed) {
             return;
         }
+        // A thread inherits its creator's mask: handlers of the program must not run in the watch.
         let blocked = BlockedSignals::all();
         let spawned = thread::Builder::new().name("numalab".to_owned()).spawn(|| self.look());
         drop(blocked);
@@ -65,7 +66,7 @@ impl Turns {
         if self.given.load(Relaxed) != given || !order.schedule.is_ready(seat) {
             return;
         }
-        // QEMU has the creator of a thread wait until the host has started it.
+        // QEMU makes the creator of a thread wait until the host has started it.
         if !order.births.is_empty() && lasts < LONGEST_BIRTH {
             return;
         }
@@ -73,8 +74,8 @@ impl Turns {
         self.let_go.fetch_add(1, Relaxed);
         order.hosts.iter().flatten().for_each(|host| host.thread.unpark());
         let most = if host.in_call { LONGEST_CALL } else { LONGEST_WAY };
-        // Otherwise it may be changing shared state, for example while the host has it wait for
-        // memory.
+        // Otherwise the holder may be changing shared state, for example while the host makes it
+        // wait for memory.
         let is_elsewhere = host.in_call || !self.taken.load(Relaxed) || doing == Doing::Gone;
         if lasts > most && is_elsewhere {
             let now_ps = order.turn.map_or(0, |turn| turn.now_ps);
@@ -90,7 +91,7 @@ type Sleep = (i32, u64);
 /// The holder's sleep so far, as seen from one look to the next.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slept {
-    /// The turn and the sleep, and the time at which they were first seen.
+    /// The turn and the sleep, with the time at which they were first seen.
     first: Option<((u64, Sleep), Instant)>,
 }
 
@@ -228,7 +229,7 @@ mod tests {
             turns.look_at_holder(&mut slept, begun + LONGEST_WAY * 2 * look);
             !turns.is_holder(0)
         };
-        // It may be about to use shared state when the host puts it to sleep.
+        // The thread may be about to use shared state when the host puts it to sleep.
         assert!(!(0..9).any(&mut loses), "it does not know that it lost its turn");
         turns.order().is_in_call(0, true);
         assert!((10..99).any(&mut loses));

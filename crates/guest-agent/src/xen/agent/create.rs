@@ -37,7 +37,7 @@ impl Agent<'_> {
                     let (domain, seconds) = (domain.name.clone(), began.elapsed().as_secs_f64());
                     self.tell(XenEvent::Created { domain, id, seconds })?;
                 }
-                // The next ones would be refused too.
+                // The next domains would be refused too.
                 Err(reason) if self.made.is_empty() && versions::is_refusal(&reason) => {
                     return Err(AgentError::Refused { domain: domain.name.clone(), reason });
                 }
@@ -90,7 +90,7 @@ impl Agent<'_> {
             }
             (Err(reason), id) => {
                 if let Some(id) = id {
-                    // It may have ended by itself.
+                    // The domain may have ended by itself.
                     let _ = self.xl(&["destroy", &id.to_string()]);
                 }
                 Err(reason)

@@ -20,7 +20,7 @@ const START_EACH_NS: u64 = 150_000_000;
 /// rest runs in one domain after another, because QEMU gives each of many busy cpus only a few
 /// instructions at a time, so that together they take ten times as long.
 const TURN_NS: u64 = 1_000_000_000;
-/// The time beyond the command's own limit that a domain may take to report its end.
+/// Maximum time, after the end of the command's own limit, in which a domain must report its end.
 const SAYING_SO: Duration = Duration::from_secs(60);
 
 impl Agent<'_> {

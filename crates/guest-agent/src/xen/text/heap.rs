@@ -14,7 +14,7 @@ const MOST_LISTS: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct XenNode {
     pub node: NodeId,
-    /// Number of pages that it spans, including holes.
+    /// Number of pages that the node spans, including holes.
     pub spanned_pages: u64,
     pub free_pages: u64,
 }

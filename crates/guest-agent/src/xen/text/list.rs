@@ -10,7 +10,8 @@ pub struct ListedDomain {
     pub memory_bytes: u64,
     /// State letters: `r`, `b`, `p`, `s` (shut down), `c` (crashed), `d`, and dashes.
     pub state: String,
-    /// The nodes of its affinity, which need not be those of its memory; `None` for all.
+    /// The nodes of the domain's affinity, which may differ from those of its memory; `None` for
+    /// all.
     pub nodes: Option<NodeSet>,
 }
 
@@ -19,11 +20,11 @@ pub struct ListedDomain {
 pub struct ListedVcpu {
     pub domain: u32,
     pub index: u32,
-    /// The cpu that it runs on, or ran on last; `None` while it is offline.
+    /// The cpu that the vCPU runs on, or ran on last; `None` while it is offline.
     pub cpu: Option<CpuId>,
-    /// The cpus that it may run on; `None` for all.
+    /// The cpus that the vCPU may run on; `None` for all.
     pub hard: Option<CpuSet>,
-    /// The cpus that it should run on; `None` for all.
+    /// The cpus that the vCPU should run on; `None` for all.
     pub soft: Option<CpuSet>,
 }
 

@@ -31,9 +31,9 @@ pub enum RawEnd {
     TripleFault,
     /// The console shows the message of a Linux panic.
     Panicked,
-    /// QEMU could not continue it.
+    /// QEMU could not continue the guest.
     Suspended {
-        /// QEMU's name of its state.
+        /// QEMU's name for the guest's state.
         state: String,
     },
     /// The guest exceeded its time limit.

@@ -23,7 +23,7 @@ const RANGES: [(&str, u64, u64); 22] = [
     ("proc/sys/vm/zone_reclaim_mode", 0, 7),
     ("proc/sys/vm/compact_memory", 1, 1),
     ("proc/sys/vm/compaction_proactiveness", 0, 100),
-    // 4 silences the kernel's line about it.
+    // 4 suppresses the kernel's log line about it.
     ("proc/sys/vm/drop_caches", 1, 4),
     ("proc/sys/vm/swappiness", 0, 200),
     ("proc/sys/vm/overcommit_memory", 0, 2),

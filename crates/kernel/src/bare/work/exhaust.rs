@@ -1,5 +1,4 @@
-//! All memory allocated by one cpu: exactly nearest first, until there is none; then all of it
-//! freed.
+//! One cpu allocates all memory, strictly nearest first, and then frees it.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -33,7 +32,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Checks, if the allocator uses nodes, that no frame came from a node while a nearer one had any.
+/// Checks that no frame came from a node while a nearer one had any, if the allocator uses nodes.
 fn check(lab: &Lab, place: usize, fills: &[Fill], refill: &Refill) -> Result<(), Failure> {
     if refill.refused_at > 0 {
         return Err(format!("refused with {} frames free", refill.refused_at));

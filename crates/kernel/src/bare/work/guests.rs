@@ -12,7 +12,7 @@ use numalab_kernel::event::{Event, Guest};
 use super::{Failure, Lab, cpu_index, node_index};
 use crate::bare::address::number;
 
-/// Number of guests of each node, and the part of all memory that all guests have.
+/// Number of guests of each node, and the share of all memory that all guests together have.
 const GUESTS_PER_NODE: usize = 2;
 const PART: u64 = 2;
 

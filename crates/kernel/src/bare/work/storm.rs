@@ -71,7 +71,7 @@ fn on(lab: &mut Lab, work: &str, cpus: &[usize]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes and writes frames on one cpu, and frees a random one of those held for each.
+/// Allocates and writes frames on one cpu, and frees a random held frame for each.
 fn cpu(lab: &Lab, place: usize, rounds: u64, barrier: &Barrier) -> StormResult {
     let (memory, cpu, policy) = (lab.memory(), cpu_index(place), lab.policy());
     let mut random = Random::new(lab.command.seed, place as u64);

@@ -1,5 +1,5 @@
-//! The workload of the original project: threads that fill an arena each by first touch, then read
-//! it at random addresses. Both are timed.
+//! The workload of the original project: each thread fills an arena by first touch, then reads it
+//! at random addresses. Both phases are timed.
 
 use alloc::format;
 use alloc::vec::Vec;

@@ -111,7 +111,7 @@ fn variables_of_pals_that_slurm_and_flux_set_on_cray_systems_are_the_same_rank()
     for local in ["", "PALS_LOCAL_RANKID=1"] {
         assert_eq!(known(&format!("{flux} {cray} {local}")), known(flux), "{local}");
     }
-    // The same rank by another name has the numbers that one of the two gives.
+    // The same rank under another name has the numbers that either of the two gives.
     let mvapich = known(&format!("{STEP} MV2_COMM_WORLD_RANK=5 MV2_COMM_WORLD_SIZE=8"));
     assert_eq!(mvapich, Some((Launcher::Mvapich, 5, Some(8), Some(1), Some(4))));
 }

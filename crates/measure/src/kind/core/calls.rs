@@ -16,21 +16,21 @@ use numalab_topology::CpuId;
 use crate::buffer::pinned;
 use crate::error::MeasureError;
 
-/// Calls of a window, and mappings among them, each of which takes several times as long.
+/// System calls timed in a window; fewer calls of mmap and munmap, which take several times as long.
 const CALLS: u32 = 200;
 const MAPPINGS: u32 = 20;
-/// Bytes of a read, and reads of a window: as much as programs read at once.
+/// Bytes of a read, as many as programs usually read at once, and reads in a window.
 const READ_BYTES: usize = 64 << 10;
 const READS: usize = 8;
 const PAGE_BYTES: usize = 4 << 10;
-/// Times that two threads wake each other in a window, and pause before each, after which the other
-/// one's cpu is idle.
+/// Wake-ups in a window, and the pause before each, in which the cpu of the thread to wake becomes
+/// idle.
 const WAKES: u32 = 9;
 const PAUSE: Duration = Duration::from_micros(200);
 
 /// The file and the memory of reads, and the cpu of wakes.
 pub(super) struct Calls {
-    /// This program's file, if it is that long.
+    /// This program's file; `None` if it is shorter than the reads of a window.
     file: Option<File>,
     buffer: Vec<u8>,
     /// The cpu of a thread to wake.
@@ -38,7 +38,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Opens the file, and reads it once, so that it is in memory; `other` is a cpu with nothing to do.
+    /// Opens the file, and reads it once, so that it is in the page cache; `other` is an idle cpu.
     pub fn new(other: Option<CpuId>) -> Self {
         let file = File::open("/proc/self/exe").ok();
         let mut calls = Self { file, buffer: vec![1; READ_BYTES], other };

@@ -10,8 +10,8 @@ use numalab_record::{Metric, Pages};
 use super::calls::Calls;
 use crate::error::MeasureError;
 
-/// Pages touched in a window, and windows with such touches, and with one of a huge page: together
-/// more than the L2 of most processors, and little in a small guest.
+/// Pages touched in a window, windows that touch small pages, and windows that touch a huge page.
+/// Together their memory exceeds the L2 of most processors, but is little in a small guest.
 const PAGES: usize = 128;
 const WINDOWS: usize = 12;
 const HUGE_WINDOWS: usize = 3;

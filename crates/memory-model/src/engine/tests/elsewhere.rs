@@ -26,8 +26,8 @@ impl Followed {
         Self { engine, shadows, waited_ps: vec![0; threads] }
     }
 
-    /// Runs a block of one thread whose first instruction accesses memory; under the other
-    /// placement the page would be at `there`.
+    /// Runs a block of one thread with an access to memory in its first instruction; under the
+    /// other placement the page is at `there`.
     fn access(&mut self, thread: usize, code: &[&[u8]], access: Access, there: There) {
         let flow = block_of(code);
         let mut active = self.engine.enter_as(thread, thread);
@@ -110,7 +110,8 @@ fn a_core_bound_with_all_others_finds_memory_and_others_writes_near() {
     for line in 0..5 {
         followed.access(0, &[FOLLOW], load(65 * MIB + line * 64), there(1));
     }
-    // Each waits for the one before it, while the four instructions behind the first come up.
+    // Each access waits for the one before it, while the four instructions after the first are
+    // issued.
     let memory = followed.waited(0);
     assert_eq!(memory, (5 * 250_000 - 4 * 250, -5 * 150_000), "100 ns on node 1, 250 from node 0");
     followed.access(1, &[STORE], access(Kind::Store, 2 * MIB, 0), there(1));
@@ -132,7 +133,7 @@ fn packed_neighbours_find_each_others_lines_near() {
     assert_eq!(nodes, [0, 0, 1, 1]);
     let shorter = |followed: &mut Followed, thread: usize, address: u64| {
         let before = followed.waited(thread).1;
-        // The load is waited for by the next one.
+        // The next load waits for this one.
         for _ in 0..2 {
             followed.access(thread, &[FOLLOW], access(Kind::Load, address, 0), there(0));
         }
@@ -173,8 +174,8 @@ fn huge_pages_save_the_predicted_time() {
     assert!(same.abs() <= small.cast_signed() / 100, "{same}: they are huge pages");
 }
 
-/// Runs a loop on one thread: a branch in either direction depends on a line that is missed, and both
-/// paths meet at a block that misses another line. Pages stay where they are.
+/// Runs a loop on one thread in which a branch in either direction depends on a line that is
+/// missed, and both paths meet at a block that misses another line. Pages stay where they are.
 fn mispredicts(followed: &mut Followed) {
     const COMPARE: &[u8] = &[0x48, 0x39, 0xd1]; // cmp %rdx,%rcx
     const BRANCH: &[u8] = &[0x72, 0x10];

@@ -99,7 +99,7 @@ fn an_unsaturated_node_has_the_latency_of_its_curve() {
         let share = weights[node] as f64 / (weights[0] + weights[1]) as f64;
         let (found, expected) = (reads.latency_ns[node], on_curve(node, reads.mb_s * share));
         assert!(near(found, expected, 0.05), "{weights:?}: {found} ns, expected {expected}");
-        // All requests in flight wait at the other one: 16 lines of each vCPU.
+        // All requests in flight wait at the other node: 16 lines of each vCPU.
         let other = 1 - node;
         let under_way = 4.0 * 16.0 * 64.0 - reads.mb_s * share * found / 1000.0;
         let waiting_ns = under_way / MB_S[other] * 1000.0;

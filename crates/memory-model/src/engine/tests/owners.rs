@@ -44,7 +44,7 @@ fn threads_that_contend_for_a_line_hand_it_over_every_few_stores() {
         active.access_on(0, access(Kind::Store, MIB, 0), None);
         hand_overs += u32::from(active.now_ps() - before_ps > 10_000);
     }
-    // In half of the 23 ns of a transfer its owner adds four times a nanosecond.
+    // In half of the 23 ns of a transfer, the line's owner adds four times, once per nanosecond.
     let each = f64::from(ADDS) / f64::from(hand_overs);
     assert!((42.0..48.0).contains(&each), "{each} adds to a hand-over");
     let add_ns = engine.time_ps(0) as f64 / 1000.0 / f64::from(ADDS);
@@ -106,7 +106,7 @@ fn a_vcpu_that_waits_for_a_line_ends_its_turn_until_the_line_is_written() {
     engine.block(0, 1);
     store(&engine, 0, 0);
     assert!((0..40).any(|_| look()), "it waits");
-    // The other one writes 4 µs later by its own clock.
+    // The other vCPU writes 4 µs later by its own clock.
     engine.block(0, 4000);
     store(&engine, 0, 0);
     let written_ps = engine.time_ps(0);

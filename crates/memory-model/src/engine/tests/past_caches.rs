@@ -20,7 +20,7 @@ fn written(engine: &Engine) -> u64 {
     engine.counters.of(0, 0).nodes[0].misses[1].get()
 }
 
-/// Returns the number of lines, from 0 to `lines`, that a load of another vCPU of the group finds
+/// Returns the number of lines, from 0 to `lines`, that a load by another vCPU of the group finds
 /// in its caches.
 fn in_caches(engine: &Engine, lines: u64) -> u64 {
     for line in 0..lines {
@@ -75,7 +75,7 @@ fn a_line_leaves_the_caches_of_all_vcpus_that_are_known_to_have_it() {
     assert_eq!([1, 2, 1, 2].map(misses), [1, 0, 1, 0]);
     stores(&engine, STREAM, 0..2);
     assert_eq!([1, 2].map(misses), [2, 0], "from memory, and the cache that both share");
-    // It has no owner: another store takes it from no cache.
+    // The line has no owner: another store takes it from no cache.
     stores(&engine, WRITE, 0..1);
     assert_eq!(written(&engine), 2);
 }

@@ -33,7 +33,7 @@ fn a_prefetched_stream_takes_the_time_of_its_instructions() {
     // Two or three lines in the reorder buffer.
     near(line_ns("", 64), 50.0);
     near(line_ns(",\"prefetch\":20", 64), 16.0);
-    // Three ahead of those two or three.
+    // The prefetcher is three lines ahead of those two or three.
     near(line_ns(",\"prefetch\":1", 64), 100.0 / 3.0);
     // Every second line is not a stream.
     near(line_ns(",\"prefetch\":20", 128), 50.0);

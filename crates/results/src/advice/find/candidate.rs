@@ -33,7 +33,7 @@ pub enum Candidate {
     /// Fill one node with threads after another, in thread order, together with the pages that they
     /// touch first.
     Pack,
-    /// Restrict threads to these cpus.
+    /// Restrict threads to a set of cpus.
     Cpus {
         /// The rule that chose the cpus.
         spread: Spread,
@@ -127,7 +127,7 @@ impl Candidate {
         turns.into_iter().chain(weighted(machine)).chain(binds).chain(pack).chain(huge).collect()
     }
 
-    /// Returns the placement, if that is all that the candidate changes.
+    /// Returns the placement if the candidate changes nothing else.
     pub fn placement(&self) -> Option<Placement> {
         let nodes = |nodes: &[u32]| nodes.iter().copied().map(NodeId).collect::<NodeSet>();
         match self {
@@ -145,7 +145,8 @@ impl Candidate {
         }
     }
 
-    /// Returns where it places pages that the program does not bind, if that is the same for all.
+    /// Returns where the candidate places pages that the program does not bind, if that is the same
+    /// for all.
     pub fn placed(&self, machine: &MachineCosts) -> Option<Placed> {
         match self {
             Self::Bind { node } => machine.position(*node).map(Placed::Bound),
@@ -156,7 +157,7 @@ impl Candidate {
         }
     }
 
-    /// Returns the node on which a thread would run that now runs on `cpu_node`.
+    /// Returns the node on which a thread that ran on `cpu_node` would run under the candidate.
     pub(super) fn home(&self, thread: u32, cpu_node: u32, machine: &MachineCosts) -> u32 {
         match self {
             Self::Bind { node } => *node,
@@ -178,7 +179,7 @@ impl Candidate {
             as f64
     }
 
-    /// Returns the positions of the nodes over which it interleaves all pages.
+    /// Returns the positions of the nodes over which the candidate interleaves all pages.
     pub fn turns(&self, machine: &MachineCosts) -> Option<Vec<usize>> {
         match self {
             Self::Interleave { nodes } => {

@@ -80,13 +80,13 @@ fn busy_ns(program: &ProgramMemory) -> f64 {
     program.threads.iter().map(|thread| thread.busy_ns as f64).sum()
 }
 
-/// Returns the region that most of `waits_ns` falls on, if that is noticeable and the program's own
-/// code could place it.
+/// Returns the region with most of `waits_ns`, if that share is noticeable and the program's own
+/// code could place the region.
 fn region(program: &ProgramMemory, waits_ns: impl Fn(&Region) -> u64) -> Option<&Region> {
     worst(program, |of| if is_runtimes_own(of) { 0 } else { waits_ns(of) })
 }
 
-/// Returns the region that most of `waits_ns` falls on, if that is noticeable.
+/// Returns the region with most of `waits_ns`, if that share is noticeable.
 fn worst(program: &ProgramMemory, waits_ns: impl Fn(&Region) -> u64) -> Option<&Region> {
     let regions = program.regions.iter().map(|of| (waits_ns(of), of));
     let (ns, worst) = regions.max_by_key(|(ns, _)| *ns)?;

@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use super::machine::MachineCosts;
 use super::room::PAGE_BYTES;
 
-/// Least size of a segment to be named, in bytes.
+/// Minimum size in bytes of a segment that is reported.
 const LARGE_BYTES: u64 = 64 << 20;
-/// The share of a node's room from which a segment fills it.
+/// Share of a node's free memory above which a segment fills the node.
 const FILLED: f64 = 0.9;
 
-/// A shared segment that one thread placed for others, on nodes that it fills.
+/// A shared segment that one thread placed for all others, on nodes that it fills.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CrowdedSegment {
     /// Its file, or `[anonymous]`.
@@ -22,7 +22,7 @@ pub struct CrowdedSegment {
     pub bytes: u64,
     /// The nodes that it fills.
     pub nodes: Vec<u32>,
-    /// The nodes over which the segment fits if it is interleaved.
+    /// The nodes over which the segment would fit if interleaved.
     pub over: Vec<u32>,
 }
 

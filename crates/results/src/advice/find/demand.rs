@@ -1,5 +1,5 @@
-//! Memory demand by node: which node's memory each thread uses, from which node, and the bandwidth
-//! that all need together.
+//! Memory demand by node: the nodes of each thread and of the memory that it uses, and the
+//! bandwidth that all threads need together.
 
 use numalab_record::{ProgramMemory, Region, RegionAccesses};
 
@@ -10,7 +10,7 @@ use super::machine::MachineCosts;
 /// Bytes per memory transfer: one cache line.
 pub(super) const LINE_BYTES: f64 = 64.0;
 
-/// The memory that a thread on a given node uses of a region. Nodes are given by position.
+/// The memory of one region that a thread on a given node uses. Nodes are given by position.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Use {
     /// The node of the thread's cpu.

@@ -1,12 +1,11 @@
-//! The change in threads' waiting as memory and links become busier or less busy: from their
-//! latency curves, at the traffic that the same misses would cause under a candidate.
-//!
-//! A program in which the first thread works before the others has two stages, any other has one.
-//! The lines of a stage are transferred during the same share of its time as in the profiled run.
-//! Longer waiting lengthens the stage and so lowers the traffic, so both are solved for together:
-//! memory that is asked for more than it has delays every line until the demand is its highest
-//! bandwidth. The profiled run is solved for as well, and its threads' times change by the ratio of
-//! both, since its waits for busy memory are not known line by line.
+//! The change in threads' waiting as memory and links become more or less loaded: from their
+//! latency curves, at the traffic that the same misses would cause under a candidate. A program in
+//! which the first thread works before the others has two stages; any other has one. The lines of a
+//! stage are transferred during the same share of its time as in the profiled run. Longer waiting
+//! lengthens the stage and so lowers the traffic, so both are solved for together: if demand
+//! exceeds the peak bandwidth, every line is delayed until demand equals it. The profiled run is
+//! solved for as well, and its threads' times change by the ratio of both, since its waits for
+//! loaded memory are not known line by line.
 
 use std::collections::BTreeMap;
 
@@ -18,12 +17,13 @@ use super::demand::{LINE_BYTES, Use};
 use super::machine::MachineCosts;
 use super::path::{Busy, busy_now, busy_then, is_fork_join, together_ns};
 
-/// Rounds of the damped fixed-point iteration over traffic and time. Each halves the remaining step,
-/// unless memory is asked for little more than it has.
+/// Rounds of the damped fixed-point iteration over traffic and time. Each halves the remaining
+/// step, unless demand exceeds the peak bandwidth by little.
 const ROUNDS: usize = 100;
 
-/// The least part of a longer latency that a thread waits for if it does wait for busy memory: it has
-/// no more lines under way than about the inverse. The latency without load may be hidden completely.
+/// The minimum share of an increase in latency that a thread waits for, if it waits for loaded
+/// memory at all: about the inverse of the lines that it can have outstanding. Latency without load
+/// may be hidden completely.
 const LEAST_EXPOSED: f64 = 1.0 / 32.0;
 
 /// Returns each thread's extra waiting in ns due to the changed load; `saved_ns` is its saving at
@@ -73,7 +73,7 @@ struct Settled {
     lasts_ns: f64,
 }
 
-/// The profiled run, and the one under the candidate, as positions in pairs.
+/// Indexes of the profiled run and of the run under the candidate in pairs.
 const NOW: usize = 0;
 const THEN: usize = 1;
 
@@ -237,8 +237,8 @@ impl Traffic {
     }
 }
 
-/// The rise of latency above that without load, in ns: of links by position of the cpu node and of
-/// the memory node, and of each node's memory.
+/// The increase in latency due to load, in ns: of links by position of the cpu node and of the
+/// memory node, and of each node's memory.
 struct Rises {
     links: Vec<Vec<f64>>,
     nodes: Vec<f64>,
@@ -250,13 +250,14 @@ impl Rises {
         Self { links: vec![nodes.clone(); nodes.len()], nodes }
     }
 
-    /// Returns that of a line: the larger of both, as a link's curves are measured from end to end.
+    /// Returns the increase for a line: the larger of both, as a link's curves are measured from
+    /// end to end.
     fn of(&self, of: &Use) -> f64 {
         let rise_ns = |node: usize| self.links[of.home][node].max(self.nodes[node]);
         of.parts.iter().map(|(node, part)| part * rise_ns(*node)).sum()
     }
 
-    /// Moves each half of the way to where it would be with all traffic within `time_ns`.
+    /// Moves each increase half of the way to its value with all traffic within `time_ns`.
     fn settle(&mut self, Traffic(bytes): &Traffic, time_ns: f64, machine: &MachineCosts) {
         let settle = |rise_ns: &mut f64, curves: Option<&Vec<Curve>>, bytes: [f64; 2]| {
             *rise_ns = f64::midpoint(*rise_ns, settled_ns(curves, bytes, time_ns, *rise_ns));
@@ -275,9 +276,9 @@ impl Rises {
     }
 }
 
-/// Returns the rise of latency at which requests of these bytes within `time_ns`, each of which takes
-/// longer by `rise_ns` now, are all that the memory has under way; interpolated between two curves
-/// by share of writes.
+/// Returns the increase in latency at which requests of these bytes within `time_ns`, each of which
+/// now takes `rise_ns` longer, are all that the memory has outstanding; interpolated between two
+/// curves by share of writes.
 fn settled_ns(
     curves: Option<&Vec<Curve>>,
     [read, written]: [f64; 2],

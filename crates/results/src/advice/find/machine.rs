@@ -6,7 +6,8 @@ use numalab_memory_model::curve::Curve;
 use numalab_topology::{CpuId, CpuSet, NodeId, NodeSet};
 use serde::{Deserialize, Serialize};
 
-/// A machine's topology and costs. Nodes are given by position; matrix rows are the cpu node.
+/// A machine's topology and costs. Nodes are given by position; a matrix has a row for each
+/// cpu's node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MachineCosts {
     /// The source of latencies and caches.
@@ -17,7 +18,7 @@ pub struct MachineCosts {
     pub cpus: Vec<usize>,
     /// True for each node that has memory.
     pub has_memory: Vec<bool>,
-    /// The bytes that each node can take now; empty if that is unknown.
+    /// The free memory of each node in bytes; empty if unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_bytes: Vec<u64>,
     /// One entry per cpu.
@@ -135,10 +136,10 @@ impl MachineCosts {
         seats.clone().nth(usize::try_from(thread).ok()? % all.max(1))
     }
 
-    /// Returns the machine with its bandwidth limits as load curves, by which all of a memory's
-    /// bandwidth is available to any thread; `None` if it has no limits, or curves. Each thread has a
-    /// share in which a stream that uses one node after another uses only one node's at a time, so that
-    /// both are extremes.
+    /// Returns the machine with its bandwidth limits as load curves, by which any thread can use a
+    /// memory's whole bandwidth; `None` if it has curves, or no limits. The limits themselves give
+    /// each thread a fixed share, so a stream that uses one node after another gets one node's
+    /// share at a time. The two are the extremes.
     pub(super) fn with_shared_limits(&self) -> Option<Self> {
         let has_curves = !self.node_load.is_empty() || !self.link_load.is_empty();
         if has_curves || self.bandwidth_mb_s.iter().all(|mb_s| *mb_s <= 0.0) {

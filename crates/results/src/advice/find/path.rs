@@ -64,7 +64,7 @@ pub(super) fn together_ns(threads: impl Iterator<Item = Busy>, machine: &Machine
 }
 
 /// Returns the slowdown, 1 or more, of threads that outnumber their cpus, averaged over the run
-/// without the first thread's time alone.
+/// without the time in which only the first thread runs.
 pub(super) fn crowding(threads: &[Busy], cpus: f64, elapsed_ns: f64) -> f64 {
     let busy_ns: f64 = threads.iter().map(|(_, ns)| ns).sum();
     let alone_ns = threads.first().map_or(0.0, |(_, ns)| *ns);

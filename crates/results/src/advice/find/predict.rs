@@ -1,8 +1,7 @@
-//! The predicted effect of a candidate: each thread's time less the waiting that it would save.
-//!
-//! Two models compose the run time from the threads' times, and the interval spans both: either all
-//! times shrink alike, or the longest thread and the one that started it decide. No prediction is
-//! faster than the bandwidth of the memory used allows.
+//! The predicted effect of a candidate: each thread's time less the waiting that it would save. Two
+//! models compose the run time from the threads' times, and the interval spans both: either all
+//! times shrink alike, or the slowest thread and the one that started it determine the run time. No
+//! prediction is faster than the bandwidth of the memory allows.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +44,7 @@ impl Prediction {
         }
     }
 
-    /// Returns `true` if a worthwhile change is within the interval.
+    /// Returns `true` if the interval includes a worthwhile gain.
     pub fn may_gain(self) -> bool {
         self.interval_percent.0 < -100.0 * WORTH_SHARE
     }
@@ -88,9 +87,9 @@ pub fn predict(
 }
 
 /// Returns `true` if most of the threads' time is spent waiting for lines that more than two of
-/// them contend for. The time that one of them keeps a line depends on which cores are close:
-/// `sysbench memory` with four threads fetches a line 129,000 times across two nodes, but 30,000
-/// times on one node, in a quarter of the time.
+/// them contend for. How long one of them keeps a line depends on which cores are close: `sysbench
+/// memory` with four threads fetches a line 129,000 times across two nodes, but 30,000 times on one
+/// node, in a quarter of the time.
 fn waits_in_turn(program: &ProgramMemory) -> bool {
     let of_many = program.contended_lines.iter().filter(|line| line.threads.len() > 2);
     let waited_ns: u64 = of_many.map(ContendedLine::waited_ns).sum();

@@ -10,8 +10,8 @@ use super::{Candidate, Untried};
 /// The size of a page that a profile counts.
 pub(super) const PAGE_BYTES: u64 = 4096;
 
-/// Returns the reason why memory that a candidate moves does not fit on its nodes; a node with an
-/// unknown amount of free memory is never a reason.
+/// Returns the reason why memory that a candidate moves does not fit on its nodes. A node with an
+/// unknown amount of free memory always has room.
 pub(super) fn lacking(
     candidate: &Candidate,
     program: &ProgramMemory,

@@ -73,7 +73,7 @@ pub struct Measured {
     pub out: Option<RaceEnd>,
 }
 
-/// The reason why a candidate could no longer win.
+/// The reason why a candidate could not win any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RaceEnd {
     /// Number of blocks before it dropped out.

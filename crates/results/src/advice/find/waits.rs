@@ -1,12 +1,10 @@
 //! The waiting that threads would save under a candidate, from the causes of their waits and the
-//! machine's latencies.
-//!
-//! Waiting for memory is scaled by the ratio of the new latency to the old one; waiting for busy
-//! memory follows from the demand of all threads ([`super::load`]). Threads on one node share its
-//! caches, and the hits and misses of the shared caches were counted in the run. If the emulator
-//! simulated each core under the candidate, nothing is scaled, because the share of latency that a
-//! core hides varies with the latency. Instructions, and waiting for a cpu's own caches, stay the
-//! same.
+//! machine's latencies. Waiting for memory is scaled by the ratio of the new latency to the old
+//! one; waiting for loaded memory follows from the demand of all threads ([`super::load`]). Threads
+//! on one node share its caches, and the hits and misses of the shared caches were counted in the
+//! run. If the emulator simulated each core under the candidate, nothing is scaled, because the
+//! share of latency that a core hides varies with the latency. Instructions, and waiting for a
+//! cpu's own caches, stay the same.
 
 use std::collections::BTreeMap;
 
@@ -17,8 +15,8 @@ use super::bound::bound_part;
 use super::load::longer_ns;
 use super::machine::MachineCosts;
 
-/// Factor by which a node may wait less for pages than the leading node and still be taken for one
-/// of the first to touch them.
+/// Factor by which a node may wait less for pages than the leading node and still count as one of
+/// those that touch them first.
 const AS_MUCH: f64 = 1.25;
 
 /// Returns each thread's saving in ns; a loss is negative.
@@ -55,7 +53,7 @@ pub(super) fn saved_ns(
     saved
 }
 
-/// Returns each thread's extra waiting at the same memory load in ns, if its core was simulated.
+/// Returns each thread's extra waiting in ns at unchanged memory load, if its core was simulated.
 fn followed_ns(
     candidate: &Candidate,
     program: &ProgramMemory,
@@ -86,7 +84,7 @@ fn memory_saved_ns(
     let now_ns = machine.pair_ns(accesses.cpu_node, accesses.memory_node);
     let cached = cached_ns / memory.max(1.0);
     let hits_ns = cached_ns * (hit_ns / now_ns).min(1.0);
-    // The new misses are hidden by the core as much as the old ones were.
+    // The core hides the new misses as well as it hid the old ones.
     let exposed = match accesses.misses.unwrap_or(0) {
         0 => 1.0,
         misses => (memory / (misses as f64 * now_ns)).min(1.0),
@@ -101,7 +99,7 @@ fn nearer_ns(accesses: &RegionAccesses, machine: &MachineCosts) -> f64 {
     transfers.map_or(0.0, |(near, far)| accesses.waits().far_ns as f64 * (1.0 - near / far))
 }
 
-/// Returns the ratio of a thread's future to its present waiting for memory.
+/// Returns the ratio of a thread's waiting for memory under the candidate to its present waiting.
 fn ratio(
     candidate: &Candidate,
     region: &Region,
@@ -181,7 +179,7 @@ fn first_touchers(pages: &PagesAlike, machine: &MachineCosts) -> Vec<u32> {
     if nodes.is_empty() { vec![pages.main_node] } else { nodes }
 }
 
-/// Returns the mean `ratio` of the pages on the accessed node that the thread's node waits for,
+/// Returns the mean `ratio` over the pages on the accessed node that the thread's node waits for,
 /// weighted by waiting; 1 if there are none.
 fn by_pages(region: &Region, accesses: &RegionAccesses, ratio: impl Fn(&PagesAlike) -> f64) -> f64 {
     let pages = region.pages.iter().filter(|pages| pages.memory_node == accesses.memory_node);

@@ -79,9 +79,9 @@ pub(super) fn caches(
     (latencies, life_ns)
 }
 
-/// Returns the mean life in ns of an unused line in a cache that others use as well, given the
-/// largest chase (in bytes, and as a part of the cache) that is as fast as its hits: a pass over it
-/// takes the shortest life of a line in the rest of the cache.
+/// Returns the mean life in ns of an unused line in a cache with other users. The argument is the
+/// largest chase (in bytes, and as a fraction of the cache) that is as fast as the cache's hits:
+/// one pass over it takes the shortest life of a line in the rest of the cache.
 fn life((bytes, part): (f64, f64), hit_ns: f64) -> f64 {
     let [shortest, _] = LIVES;
     (bytes / LINE_BYTES as f64 * hit_ns / shortest / (1.0 - part)).round()

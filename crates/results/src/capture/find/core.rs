@@ -109,7 +109,7 @@ pub(super) fn family(summary: &Summary<'_>) -> Option<Family> {
     found.map(|(family, _)| family)
 }
 
-/// Returns a remark on the table that is used, and on the way it was found.
+/// Returns a remark that names the table and how it was chosen.
 fn timed(summary: &Summary<'_>) -> Remark {
     let identity = identity(summary);
     match identity.family() {

@@ -79,8 +79,8 @@ pub fn curve_families(summary: &Summary<'_>) -> Vec<CurveFamily> {
     summary.loaded.chunk_by(LoadedCurve::is_of_family).filter_map(family).collect()
 }
 
-/// Returns the node's memory if its own cores load it, alone or with others; the link if only those
-/// of one other node do.
+/// Returns the node's memory if its own cores load it, alone or with others, or the link if only
+/// cores of one other node do.
 fn way(loaded: &LoadedCurve<'_>, machine: &Machine) -> Option<LoadedPath> {
     let memory = loaded.cell.chaser.node;
     let homes: Option<BTreeSet<NodeId>> =

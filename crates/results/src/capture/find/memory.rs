@@ -14,7 +14,7 @@ use crate::run::{PageWalk, Summary};
 /// Maximum size in bytes for the loads: the limit of the model's probe.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// Adds the latency with which random loads take as long in the model as they did on the machine.
+/// Adds the latency that makes random loads take as long in the model as they did on the machine.
 pub(super) fn memory(summary: &Summary<'_>, figures: &mut MachineFile, remarks: &mut Vec<Remark>) {
     let is_usable = |walk: &&PageWalk| walk.pages.is_small() && walk.size_bytes <= MOST_BYTES;
     let Some(walk) = summary.walks.iter().find(is_usable) else { return };

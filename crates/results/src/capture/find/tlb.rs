@@ -18,8 +18,8 @@ const LARGE_BYTES: u64 = 2 << 20;
 /// Optimization Guide for AMD Family 19h Processors, publication 56665).
 const WALKERS: u32 = 6;
 
-/// Returns one array per level and page size with a known end; each entry can hold any page. Page
-/// tables are in `caches` as far as these hold them.
+/// Returns one array per level and page size of known reach; each entry can hold any page. `caches`
+/// hold page tables as far as they fit.
 pub(super) fn tlb(
     summary: &Summary<'_>,
     caches: &[CacheLevel],
@@ -52,7 +52,7 @@ pub(super) fn tlb(
         }
     }
     let host_page_bytes = host_page_bytes(summary);
-    // A TLB holds no larger page, so the probe of these shows walks.
+    // A TLB holds no page larger than the host's, so the probe of larger pages measures walks.
     parts.retain(|part| host_page_bytes.is_none_or(|most| part.page_bytes[0] <= most));
     parts.sort_by_key(|part| (part.level, part.page_bytes[0]));
     if parts.is_empty() {
@@ -95,8 +95,9 @@ fn walkers(summary: &Summary<'_>, caches: &[CacheLevel], tlb: &Tlb) -> Option<(u
     Some((walkers as u32, read_ns))
 }
 
-/// Returns the size of a host's pages behind this guest's memory, from the gain of its own huge pages:
-/// a TLB holds no page larger than the host's. `None` on hardware, or if no huge page was measured.
+/// Returns the size of the host's pages behind this guest's memory, from the gain of the guest's
+/// huge pages: a TLB holds no page larger than the host's. `None` on hardware, or if no huge page
+/// was measured.
 fn host_page_bytes(summary: &Summary<'_>) -> Option<u64> {
     summary.run.environment.facts.get("hypervisor")?;
     summary.tlbs.iter().find(|tlb| !tlb.is_of_pages())?;

@@ -18,12 +18,12 @@ pub enum Expectation {
     /// nodes.
     OnNodes {
         nodes: NodeSet,
-        /// The least share on them.
+        /// The minimum share on these nodes.
         least: f64,
     },
     /// At least this share of the memory that threads or vCPUs touch is local to them.
     Local {
-        /// The least local share.
+        /// The minimum local share.
         least: f64,
     },
     /// Every vCPU may run only on the cpus of the node that holds its memory.
@@ -67,7 +67,7 @@ pub enum Unmet {
         /// The guest that owns the memory; `None` for the process.
         guest: Option<String>,
         nodes: NodeSet,
-        /// The share on them; `None` if there is no memory.
+        /// The share on the nodes; `None` if there is no memory.
         share: Option<f64>,
         least: f64,
         /// The node with most of the memory and its share, if there is any.
@@ -89,7 +89,7 @@ pub enum Unmet {
     },
     /// There is no guest to check.
     NoGuests,
-    /// The view (nodes, heap dumps) has no such memory.
+    /// The view (nodes, heap dumps) has no memory to which this applies.
     NotOfThis,
 }
 

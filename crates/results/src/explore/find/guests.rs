@@ -20,7 +20,7 @@ pub enum GuestProblem {
     VcpusRemote {
         /// The guest's name.
         guest: String,
-        /// Number of all its vCPUs.
+        /// Total number of its vCPUs.
         vcpus: usize,
         /// The nodes on which the remote ones run.
         nodes: NodeSet,
@@ -149,8 +149,8 @@ fn memory_to(
     Ok(Remedy::MovePages { process: guest.number, from, to })
 }
 
-/// Detects that libxl (since 2018) placed a domain's memory without regard to `cpus = "…"` (a
-/// string): the placement shows as a soft affinity that differs from the hard one.
+/// Detects that libxl (since 2018) ignored `cpus = "…"` (a string) when it placed a domain's
+/// memory: the placement shows as a soft affinity that differs from the hard one.
 fn apart_from_preferred(guest: &GuestView, remote: &[&VcpuView]) -> Option<CpuSet> {
     if guest.hypervisor != Hypervisor::Xen {
         return None;

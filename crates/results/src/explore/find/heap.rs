@@ -38,7 +38,7 @@ pub enum HeapProblem {
         /// The share of its free memory in such pieces.
         share: f64,
     },
-    /// A node has more free memory than memory: the dump is damaged.
+    /// A node has more free memory than memory in all: the dump is damaged.
     HeapFreeExceeds {
         node: NodeId,
         /// Its free memory in bytes.
@@ -46,7 +46,7 @@ pub enum HeapProblem {
         /// All of its memory in bytes.
         managed_bytes: u64,
     },
-    /// The dump does not have the nodes of all of a domain's memory.
+    /// The dump lacks the nodes of some of a domain's memory.
     DomainIncomplete {
         /// The domain id.
         domain: u32,

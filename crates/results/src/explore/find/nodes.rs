@@ -10,13 +10,13 @@ use super::room::has_room;
 use super::{Advice, ExploreFinding, Obstacle, Problem, ProblemPlace, Remedy};
 use crate::Finding;
 
-/// Free or reclaimable share of another node from which a full one is reported.
+/// Minimum share of free or reclaimable memory on another node for a full one to be reported.
 pub(super) const PLENTY: f64 = 0.2;
 /// Minimum share of allocations that currently go to other nodes to be reported, and minimum number
 /// of pages per second.
 const MANY_FOREIGN: f64 = 0.01;
 const LEAST_FOREIGN: f64 = 100.0;
-/// Least share of a node's memory in page cache for which reclaiming it makes room.
+/// Minimum share of a node's memory in page cache for which reclaiming it is suggested.
 const LEAST_CACHE: f64 = 0.01;
 /// A node is fragmented if more than this share of its free memory is unusable for huge pages, and if
 /// it has this much free memory.
@@ -106,22 +106,22 @@ fn room(node: &NodeView) -> RoomByNode {
     room.map(|room| (node.node, room)).into_iter().collect()
 }
 
-/// Returns the share of a node's memory that is available at most: without figures of its page cache,
-/// all but shared memory may be.
+/// Returns the largest share of a node's memory that may be available: without figures of its page
+/// cache, all but shared memory.
 fn most_available(node: &NodeView) -> Option<f64> {
     let total = node.total_bytes?;
     let unshared = || spread::ratio(total.saturating_sub(node.shared_bytes?), total);
     node.available_share().or_else(unshared)
 }
 
-/// Returns the share that is available at least.
+/// Returns the smallest share that may be available.
 fn least_available(node: &NodeView) -> Option<f64> {
     let free = || spread::ratio(node.free_bytes?.min(node.total_bytes?), node.total_bytes?);
     node.available_share().or_else(free)
 }
 
-/// Returns the node with most room, which has cpus if any of them has plenty: memory without cpus is a
-/// device's or a slower tier.
+/// Returns the node with most room, preferring nodes with cpus if any of them has plenty: memory
+/// without cpus is a device's or a slower tier.
 fn roomiest(view: &NodesView) -> Option<(&NodeView, f64)> {
     let most = |has_cpus: bool| {
         let nodes = view.nodes.iter().filter(move |node| node.cpus.is_empty() != has_cpus);
@@ -220,7 +220,7 @@ fn movable(node: &NodeView) -> Option<f64> {
     spread::ratio(movable, all)
 }
 
-/// Reports sizes of huge pages that some nodes have reserved and others have not.
+/// Reports sizes of huge pages that only some nodes have reserved.
 fn without_reserved_pages(view: &NodesView) -> Vec<ExploreFinding> {
     let with_memory: Vec<&NodeView> =
         view.nodes.iter().filter(|node| node.may_have_memory() && !node.cpus.is_empty()).collect();

@@ -73,7 +73,7 @@ pub enum ProcessProblem {
         bytes: u64,
         /// The nodes that hold it.
         nodes: NodeSet,
-        /// The largest share of memory that is left on any of these nodes.
+        /// The largest share of memory that any of these nodes has left.
         share: f64,
         /// The nodes with room.
         roomy: NodeSet,
@@ -120,7 +120,7 @@ pub enum Touched {
 }
 
 pub(super) fn findings(view: &ProcessView) -> Vec<ExploreFinding> {
-    // Remedies would be of another machine.
+    // Remedies would apply to another machine.
     if let Some(finding) = unknown_nodes(view) {
         return vec![finding];
     }

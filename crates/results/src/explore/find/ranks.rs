@@ -18,7 +18,7 @@ const BUSY_SHARE: u64 = 10;
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum RanksProblem {
-    /// More busy threads are bound to the same cpus than there are of these.
+    /// More busy threads are bound to a set of cpus than it has cpus.
     CpusShared {
         /// The cpus, of one or several bindings.
         cpus: CpuSet,
@@ -42,9 +42,9 @@ pub(super) fn findings(view: &RanksView) -> Vec<ExploreFinding> {
     shared_cpus(view).into_iter().chain(view.ranks.iter().filter_map(remote)).collect()
 }
 
-/// Finds threads that outnumber the cpus that they are bound to, such as those of OpenMP in ranks
-/// that `mpirun` binds to one core each. On several cpus, a thread that ran much less than another
-/// of them, such as a library's, does not count.
+/// Finds threads that outnumber the cpus that they are bound to, such as OpenMP threads in ranks
+/// that `mpirun` binds to one core each. If there are several cpus, threads that ran much less than
+/// the busiest, such as a library's, do not count.
 fn shared_cpus(view: &RanksView) -> Option<ExploreFinding> {
     let mut all = CpuSet::new();
     view.cpus_by_node.values().for_each(|of_node| all.extend_from(of_node));

@@ -19,8 +19,8 @@ pub(super) fn has_room(room: &RoomByNode, node: NodeId, bytes: u64) -> Result<()
     }
 }
 
-/// Returns those of the nodes over which `bytes` can be interleaved, at least two of them. `now`
-/// gives the bytes that each node gets back when the memory is allocated again.
+/// Returns the nodes, at least two, over which `bytes` can be interleaved. `now` gives the bytes
+/// that each node gets back when the memory is allocated again.
 pub(super) fn spread_over(
     room: &RoomByNode,
     nodes: &NodeSet,

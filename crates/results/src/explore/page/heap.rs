@@ -97,7 +97,7 @@ fn list(xen: &XenHeap) -> Option<String> {
 }
 
 fn domains(view: &HeapView, xen: &XenHeap) -> Table {
-    // The lines of nodes may be missing where those of domains are not.
+    // Xen may list domains without the lines of the nodes.
     let of_domains = xen.domains.iter().flat_map(|domain| domain.pages_by_node.keys().copied());
     let nodes: BTreeSet<_> = view.nodes.iter().map(|node| node.node).chain(of_domains).collect();
     let heading = Table::new("each domain's memory by node").figures("domain").figures("memory");

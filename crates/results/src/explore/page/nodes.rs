@@ -81,7 +81,8 @@ pub(crate) fn columns() -> Rows {
         )
 }
 
-/// Names the nodes that tables leave out: machines with GPU memory have dozens without cpus and memory.
+/// Names the nodes that tables leave out: machines with GPU memory have dozens without cpus or
+/// memory.
 fn empty(view: &NodesView) -> Option<String> {
     let empty = view.nodes.iter().filter(|node| is_empty(node)).map(|node| node.node);
     let empty: NodeSet = empty.collect();

@@ -5,23 +5,23 @@ use std::collections::{HashMap, HashSet};
 use super::score::{Claimed, Selection, Subject, Tests};
 use super::{Claim, FigureKey, HostRun, Scope};
 
-/// Probability, over all claims together, that chance alone confirms one in a second run.
+/// Probability, over all claims together, that chance alone confirms a claim in a second run.
 const AGAIN: f64 = 0.02;
-/// The least share of a part's figures that deviate alike if the part does as a whole.
+/// Minimum share of a part's figures that must deviate alike for the part to deviate as a whole.
 const MOST_FIGURES: f64 = 0.9;
-/// The least change of figures that deviate alike, as a share of the strongest claim's.
+/// Minimum change, as a share of the strongest claim's, for figures to deviate alike.
 const ALIKE: f64 = 0.5;
 
-/// The least score of a host that is shown although nothing is claimed of it.
+/// Minimum score of a host that is shown although there is no claim about it.
 const FAR: f64 = 5.0;
-/// The largest number of those.
+/// Maximum number of such hosts.
 const MOST_FARTHEST: usize = 5;
 
 /// The figures of a host, by the index of their keys, with their log changes.
 type Changes = Vec<(usize, f64)>;
 
-/// Returns the claims of each host and family, strongest first: that with the highest score, as a
-/// claim on the largest part that it holds for, and those that it does not cover.
+/// Returns the claims of each host and family, strongest first: the one with the highest score, as
+/// a claim on the largest part that it holds for, and those that it does not cover.
 pub(super) fn strongest(
     keys: &[FigureKey],
     hosts: &[HostRun],
@@ -95,9 +95,9 @@ fn kept<'a>(keys: &[FigureKey], claims: &[Claimed<'a>], changes: &Changes) -> Ve
     kept
 }
 
-/// Returns the claim on the largest part of the host that includes that of `claim`, and in which
-/// almost all figures deviate like it. The scores do not show that part: where the noise of a host's
-/// figures is common to them, that of one figure is as high as that of all.
+/// Returns the claim on the largest part of the host that includes the part of `claim` and in which
+/// almost all figures deviate like it. Scores do not show that part: if a host's figures share
+/// their noise, the score of one figure is as high as that of all.
 fn widest<'a>(
     keys: &[FigureKey],
     claims: &[Claimed<'a>],

@@ -1,9 +1,7 @@
-//! Peers of several kinds: hosts with memory of another make are not outliers if all kinds are
-//! common.
-//!
-//! A recorded setting that divides the hosts is the better evidence: its values are the kinds,
-//! whatever their shares and however close they are. Without one, the figures of all families divide
-//! them together.
+//! Peers of several kinds: hosts with memory of another make are not outliers if every kind is
+//! common. A recorded setting that divides the hosts is the better evidence: its values are the
+//! kinds, whatever their shares and however close they are. Without one, the figures of all
+//! families together divide the hosts.
 
 mod division;
 mod figures;
@@ -33,7 +31,7 @@ pub struct Halves {
     pub setting: Option<(String, String, String)>,
 }
 
-/// Splits a group into parts of one kind, and appends what separates them.
+/// Splits a group into parts of one kind each, and appends the differences between them.
 pub(super) fn parts(
     keys: &[FigureKey],
     hosts: &[HostRun],

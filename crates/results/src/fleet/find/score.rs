@@ -10,8 +10,8 @@ use super::{Family, FigureKey, LEAST_PEERS, Scope};
 /// Smallest standard deviation assumed: 0.1 % of log figures, and this multiple of combined scores'
 /// own scale. Without it nearly identical hosts would make tiny deviations look significant.
 const LEAST_SCALE: f64 = 1e-3;
-/// The number of hosts from which one that shifts leaves the centre, scale and tails of its peers as
-/// they are.
+/// Number of hosts above which a shift of one leaves the centre, scale and tails of its peers
+/// practically unchanged.
 const SHIFT_UNSEEN: usize = 500;
 
 /// A host's medians with their key's index.
@@ -119,8 +119,8 @@ impl Test {
         }
     }
 
-    /// Returns the probability of the unit at `place` if it had shifted by `shift` standard
-    /// deviations in all its figures; its peers include the shifted value.
+    /// Returns the probability of the unit at `place` if all its figures had shifted by `shift`
+    /// standard deviations; its peers include the shifted value.
     pub(super) fn chance_of_moved(&self, place: usize, shift: f64) -> f64 {
         if self.units.len() >= SHIFT_UNSEEN {
             return self
@@ -168,8 +168,8 @@ fn figures(keys: &[FigureKey], members: &[(usize, &Medians)]) -> Vec<Test> {
     units.into_iter().filter_map(test).collect()
 }
 
-/// Tests the mean score of each host's figures among the same means of its peers, which accounts
-/// for correlated figures; `None` if no host has two.
+/// Tests each host's mean score over the figures among the same means of its peers, which accounts
+/// for correlated figures; `None` if no host has two figures.
 fn joined(scope: Scope, family: Family, of: &[&Test]) -> Option<Test> {
     // The figures' scores and log ratios.
     let mut figures: BTreeMap<usize, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
@@ -242,7 +242,7 @@ impl Selection<'_> {
 /// rate times the share of selected hosts (Benjamini and Bogomolov, J. R. Stat. Soc. B 76, 2014).
 /// The rate therefore holds for the hosts that an operator has to inspect.
 pub(super) fn select(tests: &Tests, rate: f64) -> Selection<'_> {
-    // Each host's least probability and number of tests.
+    // The lowest probability and the number of tests of each host.
     let mut least: BTreeMap<usize, (f64, usize)> = BTreeMap::new();
     for unit in tests.all.iter().flat_map(|test| &test.units) {
         let of_host = least.entry(unit.host).or_insert((1.0, 0));

@@ -6,8 +6,8 @@ use numalab_page::{Lead, Mood};
 use super::change;
 use crate::fleet::{Analysis, Claim, Halves, Unfinished};
 
-/// Number of hosts from which the stated rate of false discoveries holds, by simulation, for hosts
-/// that keep their character.
+/// Number of hosts above which the stated false discovery rate holds, by simulation, if hosts keep
+/// their deviations from run to run.
 const MANY_HOSTS: usize = 60;
 
 pub(super) fn lead(analysis: &Analysis) -> Vec<Lead> {
@@ -46,7 +46,7 @@ pub(super) fn lead(analysis: &Analysis) -> Vec<Lead> {
     lead
 }
 
-/// Describes the hosts with unfinished runs; those of them that were tested have some figures.
+/// Describes the hosts with unfinished runs; those that were tested have some figures.
 fn unfinished(analysis: &Analysis) -> String {
     let is_tested = |host: &&Unfinished| analysis.untested.iter().all(|of| of.host != host.host);
     let tested = analysis.unfinished.iter().filter(is_tested).count();
@@ -57,8 +57,8 @@ fn unfinished(analysis: &Analysis) -> String {
     };
     let basis = match tested {
         0 => String::new(),
-        tested if tested == all => format!(" (tested on what {they_have})"),
-        tested => format!(" ({tested} of them tested on what {they_have})"),
+        tested if tested == all => format!(" (tested on the figures {they_have})"),
+        tested => format!(" ({tested} of them tested on the figures {they_have})"),
     };
     format!("{} did not finish {their}{basis}.", count(all, "host"))
 }

@@ -43,8 +43,8 @@ type Key = (Scope, Family, Metric);
 /// One run's log medians and shares of disturbed windows, by figure and cell.
 type Medians<'a> = BTreeMap<Key, BTreeMap<&'a CellId, (f64, f64)>>;
 
-/// Returns the figures that both sides have, ordered by scope, and those that the candidate plans but
-/// that one of the sides did not measure.
+/// Returns the figures that both sides have, ordered by scope, and those that the candidate plans
+/// but one side did not measure.
 pub(super) fn figures(
     baseline: &[NamedRun],
     candidate: &[NamedRun],

@@ -6,8 +6,8 @@ use numalab_record::Stretch;
 
 use super::Distance;
 
-/// Minimum similarity of neighbouring spans for them to be one phase: the cosine between their
-/// accesses per region.
+/// Minimum similarity, the cosine between accesses per region, at which neighbouring spans are one
+/// phase.
 const ALIKE: f64 = 0.85;
 /// Minimum share of the run that makes a phase.
 const LEAST_SHARE: f64 = 0.04;
@@ -85,7 +85,7 @@ impl Phase {
     }
 }
 
-/// Returns the phases of a timeline in order; spans too short for one join the more similar
+/// Returns the phases of a timeline in order; spans that are too short join the more similar
 /// neighbour.
 pub fn phases(timeline: &[Stretch]) -> Vec<Phase> {
     let mut begin_ns = 0;

@@ -15,7 +15,7 @@ use crate::program::{Location, RemoteCost};
 const WORTH_SHARE: f64 = 0.05;
 /// Shortest observation in ns that shows more than a program's start.
 const SHORT_NS: u64 = 100_000_000;
-/// Minimum number of events that say anything.
+/// Minimum number of events for any statement.
 const FEW: u64 = 50;
 
 pub(super) fn lead(profile: &Profile, summary: &ProfileSummary<'_>) -> Vec<Lead> {

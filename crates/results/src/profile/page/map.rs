@@ -16,7 +16,7 @@ use crate::program::page::program::{place, short};
 const MOST_REGIONS: usize = 16;
 /// Minimum share of accesses or of memory for a region to get a row.
 const LEAST_SHARE: f64 = 0.001;
-/// Maximum number of columns of threads; beyond it a node's minor threads share one.
+/// Maximum number of columns of threads; beyond it, a node's less active threads share one.
 const MOST_THREADS: usize = 16;
 
 /// One or more threads in a column.

@@ -111,7 +111,7 @@ pub(super) fn cannot_words(of: &CannotSee) -> String {
             "how often a page is used, only whether it was since the last scan".to_owned()
         }
         CannotSee::LoadsFromStores => "whether an access is a load or a store".to_owned(),
-        CannotSee::Threads => "which thread uses what, and from which node".to_owned(),
+        CannotSee::Threads => "which threads use which memory, and from which node".to_owned(),
         CannotSee::FastLoads { cycles } => {
             format!("loads of fewer than {cycles} cycles, which hit in caches")
         }

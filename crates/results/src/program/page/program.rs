@@ -79,7 +79,7 @@ fn page_faults(program: &ProgramMemory, time_ns: f64) -> Option<Lead> {
     Some(Lead::new("Page faults", sentence, Mood::Plain))
 }
 
-/// Reports the time of system calls if it is known, and enough to matter.
+/// Reports the time of system calls, if it is known and noticeable.
 fn system_calls(program: &ProgramMemory, time_ns: f64) -> Option<Lead> {
     let worth = |of: &KernelTime| of.time_ns as f64 >= WORTH_SHARE * time_ns && of.time_ns > 0;
     let of = program.system_calls.filter(worth)?;
@@ -113,7 +113,7 @@ fn worst(found: &RemoteRegion, cost: &RemoteCost) -> Lead {
     Lead::new("Region", sentence + &touched, Mood::Odd)
 }
 
-/// Describes where a region is, with remote pages on a node, and who uses these.
+/// Describes the location of a region with remote pages on a node, and the users of those pages.
 pub(crate) fn located(location: &Location, memory_node: u32, users: &str) -> String {
     match location {
         Location::Whole => format!("it is on node {memory_node}, but {users} use it"),
@@ -133,7 +133,7 @@ pub(crate) fn touches_first(location: &Location) -> &'static str {
     if matches!(location, Location::Part(_)) { "They are" } else { "It is" }
 }
 
-/// Names lines that threads contend for, if that takes noticeable time.
+/// Names lines that threads contend for, if contention takes noticeable time.
 fn contended(program: &ProgramMemory, time_ns: f64) -> Option<Lead> {
     let worst = program.contended_lines.first()?;
     let waited_ns = contended_ns(program);

@@ -37,7 +37,7 @@ pub struct Bandwidths<'a> {
 pub struct MeasuredWeight {
     /// The node that holds the memory.
     pub node: NodeId,
-    /// The highest read bandwidth that any node's cpus reached from it, in GB/s.
+    /// The highest read bandwidth that any node's cpus reached from the node, in GB/s.
     pub gb_per_s: f64,
     /// Pages allocated from this node per round.
     pub weight: u64,

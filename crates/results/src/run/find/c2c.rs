@@ -14,7 +14,7 @@ use super::matrix::{Axis, Matrix, Value};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(into = "&'static str")]
 pub enum Home {
-    /// The node of the cpu that sends first, which may be the other cpu's node too.
+    /// The node of the cpu that sends first, which may also be the other cpu's node.
     Sender,
     /// The node of the cpu that responds.
     Answerer,

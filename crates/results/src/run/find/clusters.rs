@@ -38,7 +38,7 @@ pub(super) fn finding(summary: &Summary<'_>) -> Option<RunFinding> {
     })?;
     let groups = times.groups()?;
     let sets: Vec<CpuSet> = groups.iter().map(|group| times.set(group)).collect();
-    // An L3 group that the guest can see explains it just as well, unless it is that of a package:
+    // An L3 group that the guest can see explains the group as well, unless it covers a package:
     // packages have separate memory.
     let is_of_one = |set: &CpuSet| machine.l3_groups().iter().any(|l3| set.is_subset(&l3.cpus));
     let package = |set: &CpuSet| set.iter().next().and_then(|cpu| machine.cpu(cpu)?.package);
@@ -104,8 +104,9 @@ impl Times {
         group.iter().map(|&index| self.cpus[index]).collect()
     }
 
-    /// Returns the fewest groups (at least two) that are clearly apart. Clusters bottom-up: always
-    /// merges the two groups with the smallest mean time, and cuts before the last merges.
+    /// Returns the fewest groups, at least two, that are clearly apart. Clusters bottom-up: merges
+    /// the two groups with the smallest mean time until the next merge would join groups that are
+    /// apart.
     fn groups(&self) -> Option<Vec<Vec<usize>>> {
         let mut groups: Vec<Vec<usize>> = (0..self.cpus.len()).map(|index| vec![index]).collect();
         let mut last_ln = f64::NEG_INFINITY;

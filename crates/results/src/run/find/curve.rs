@@ -50,7 +50,7 @@ pub struct Curve {
 }
 
 /// Returns all curves of a run, the one with the most points first. `reaches` gives the sizes at
-/// which a walk in a given order over given pages outgrows the TLB.
+/// which a walk in a given order over given pages exceeds the TLB's reach.
 pub(super) fn curves(
     cells: &[CellSummary<'_>],
     machine: &Machine,

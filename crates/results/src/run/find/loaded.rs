@@ -65,7 +65,7 @@ pub struct LoadedCurve<'a> {
     pub peak: Option<Peak>,
     /// The first point within 5 % of the peak, if more load only adds waiting there: latency
     /// exceeds [`KNEE_FACTOR`] times that of the first point, or more cores add hardly any traffic.
-    /// `None` if the load workers do not get that far, or if there is a [`Doubt`].
+    /// `None` if the load workers never reach it, or if there is a [`Doubt`].
     pub saturation: Option<Peak>,
     /// The traffic at which latency first reaches [`KNEE_FACTOR`] times that of the first point;
     /// `None` if there is a [`Doubt`].
@@ -75,7 +75,7 @@ pub struct LoadedCurve<'a> {
 }
 
 impl LoadedCurve<'_> {
-    /// Returns `true` if two curves differ only in kernel, which makes them one family.
+    /// Returns `true` if two curves differ only in the kernel and so belong to one family.
     pub fn is_of_family(&self, other: &Self) -> bool {
         is_same_but_kernel(self.cell, other.cell)
     }
@@ -146,7 +146,7 @@ pub enum Doubt {
     },
 }
 
-/// Largest share of disturbed idle windows with which a curve still says anything about load.
+/// Maximum share of disturbed idle windows for a curve to be evidence of load.
 const MOST_DISTURBED: f64 = 0.5;
 /// Idle latency above this multiple of a loaded latency means that the memory was not idle.
 const IDLE_SLOWER: f64 = 1.1;
@@ -193,7 +193,7 @@ pub fn loaded_curves<'a>(
         }
     }
     for curve in &mut curves {
-        // No load comes first, then the longest pause.
+        // The point without load comes first, then the longest pause.
         curve.points.sort_by_key(|point| point.delay.map(core::cmp::Reverse));
         curve.find_ends(bandwidths, machine);
     }

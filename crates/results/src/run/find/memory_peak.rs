@@ -14,8 +14,8 @@ pub struct MemoryPeak {
     pub gb_per_s: f64,
     /// True if this is only an upper bound, because the slots do not name their channels.
     pub is_bound: bool,
-    /// The highest share of it that any cell reached, 0 to 1, with the peak divided equally among
-    /// nodes; `None` if no cell streamed more than the caches hold.
+    /// The highest share of the peak that any cell reached, 0 to 1, with the peak divided equally
+    /// among nodes; `None` if no cell streamed more than the caches hold.
     pub reached: Option<f64>,
 }
 

@@ -89,7 +89,7 @@ pub enum Oddity {
     },
     /// Huge pages were requested but not obtained.
     HugePagesMissing {
-        /// Number of cells that requested them.
+        /// Number of cells that requested huge pages.
         asked: usize,
         /// Number of cells that got smaller pages.
         missing: usize,
@@ -117,8 +117,8 @@ pub enum Oddity {
         /// The median round trip between groups in nanoseconds.
         across_ns: f64,
     },
-    /// A line takes far longer between cpus that share an L3, as the system reports, than that cache
-    /// does.
+    /// Cpus that share an L3, according to the system, exchange a line far more slowly than that
+    /// cache allows.
     SharedCacheFar {
         /// Number of pairs of cpus measured.
         pairs: usize,
@@ -133,7 +133,7 @@ pub enum Oddity {
     CacheSize {
         /// The cache's level.
         level: u8,
-        /// The size at which it ends in the sweep, in bytes.
+        /// The size at which the cache ends in the sweep, in bytes.
         found_bytes: f64,
         /// The size that the system reports, in bytes.
         reported_bytes: u64,
@@ -155,13 +155,13 @@ pub enum Oddity {
     },
     /// The clock does not tick at a constant rate.
     ClockNotInvariant,
-    /// The process may not use all of its cpus all the time.
+    /// Control groups limit the process to less than the time of all its cpus.
     CpuQuota {
         /// The cpu time that control groups allow, in cpus.
         cpus: f64,
         /// Number of cpus on which the process may run.
         usable: usize,
-        /// Number of all windows.
+        /// Total number of windows.
         windows: usize,
         /// Number of disturbed windows: those in which the kernel stopped a thread, and those that
         /// other load disturbed.
@@ -169,7 +169,7 @@ pub enum Oddity {
     },
     /// Many windows were disturbed.
     Disturbed {
-        /// Number of all windows.
+        /// Total number of windows.
         windows: usize,
         /// Number of disturbed windows.
         disturbed: usize,
@@ -208,7 +208,7 @@ pub type RunFinding = Finding<Oddity, CellId>;
 pub(super) fn findings(summary: &Summary<'_>) -> Vec<RunFinding> {
     let machine = &summary.run.machine;
     let remote = match (&summary.remote, summary.matrices.first()) {
-        // Times of caches do not follow from distances.
+        // Latencies of caches do not follow from distances.
         (_, Some(matrix)) if summary.may_be_cached(matrix.size_bytes) => Vec::new(),
         (Remote::Measured(cost), _) => {
             vec![distances::order(summary, machine), distances::ratio(&cost.pairs, summary)]
@@ -359,7 +359,7 @@ fn disturbed(summary: &Summary<'_>) -> Option<RunFinding> {
         .then(|| Finding::new(Oddity::Disturbed { windows, disturbed }).over(DISTURBED_SHARE))
 }
 
-/// Finds cells with windows in bursts that no rule about disturbance explains.
+/// Finds cells with bursts of windows that no rule about disturbance explains.
 fn bursty(summary: &Summary<'_>) -> Option<RunFinding> {
     let with_figures = || summary.cells.iter().filter(|cell| cell.counts());
     let bursts = |cell: &CellSummary<'_>| {

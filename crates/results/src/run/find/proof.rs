@@ -27,7 +27,7 @@ pub struct Proof {
     pub unproven_cells: usize,
     /// Finished cells that requested huge pages.
     pub huge_cells: usize,
-    /// Number of these with less than 90 % of their bytes on huge pages.
+    /// Number of such cells with less than 90 % of their bytes on huge pages.
     pub not_huge_cells: usize,
 }
 

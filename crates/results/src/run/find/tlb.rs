@@ -17,13 +17,13 @@ const LEAST_BLOCK_BYTES: u64 = 256 << 10;
 const LINE_BYTES: u64 = 64;
 /// A level ends where this share of the step to the next is reached, as for caches.
 const END: f64 = 0.4;
-/// Levels with costs below this ratio are one level.
+/// Levels with costs closer than this ratio are one level.
 const SAME_COST: f64 = 1.5;
 /// Minimum translation cost over small pages, as a share of a cache hit, for a verdict on huge
 /// pages.
 const LEAST_COST: f64 = 0.3;
 /// Share of the small pages' translation cost above which huge pages count as split. A guest's own
-/// huge pages halve the two-dimensional walk, and with huge pages on the host too there is none.
+/// huge pages halve the two-dimensional walk; with huge pages on the host too, they cost nothing.
 pub(super) const SPLIT_SHARE: f64 = 0.25;
 
 /// Loads of one line in each of a number of pages; documents have their number and the cost of
@@ -75,13 +75,13 @@ pub struct Tlb {
     pub worker: WorkerPlan,
     /// The page size of the buffer.
     pub pages: Pages,
-    /// Distance between the lines in bytes: a page, or less to test whether the TLB maps a huge
+    /// Distance between the lines in bytes: a page, or less, to test whether the TLB maps a huge
     /// page with one entry.
     pub apart_bytes: u64,
     /// The levels, first level first; a level that no number of pages exceeds is the last.
     pub levels: Vec<TlbLevel>,
-    /// The extra cost of a load beyond the last level, in nanoseconds; `None` if none went beyond
-    /// it.
+    /// The extra cost of a load beyond the last level, in nanoseconds; `None` if no load went
+    /// beyond it.
     pub beyond_ns: Option<f64>,
     /// The points, fewest pages first.
     #[serde(rename = "costs_ns")]
@@ -117,7 +117,7 @@ pub(super) struct Split<'a> {
     pub small_pages: Pages,
 }
 
-/// Finds huge pages with translations that cost a large part of those of small pages, although the
+/// Finds huge pages with translations that cost a large part of what small pages' do, although the
 /// TLB could hold all of them.
 pub(super) fn split(tlbs: &[Tlb]) -> Option<Split<'_>> {
     tlbs.iter().filter(|tlb| !tlb.is_of_pages()).find_map(|tlb| {
@@ -131,7 +131,7 @@ pub(super) fn split(tlbs: &[Tlb]) -> Option<Split<'_>> {
     })
 }
 
-/// The sizes between which a walk outgrows a TLB level, in bytes.
+/// The sizes between which a walk exceeds the reach of a TLB level, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Reach {
     pub level: u8,
@@ -141,9 +141,9 @@ pub(super) struct Reach {
     pub to_bytes: u64,
 }
 
-/// Returns the sizes at which walks in a given order over given pages outgrow the TLB. Walks that
-/// stay within a block at a time need only the block's pages: a single one if it is huge and not
-/// split.
+/// Returns the sizes at which walks in a given order over given pages exceed the reach of TLB
+/// levels. Walks that stay within a block at a time need only the block's pages: a single one if it
+/// is huge and not split.
 pub(super) fn reaches(tlbs: &[Tlb], pattern: AccessPattern, pages: Pages) -> Vec<Reach> {
     let split = split(tlbs).filter(|split| split.pages == pages);
     let of_pages = |tlb: &&Tlb| tlb.pages == pages && tlb.is_of_pages();
@@ -222,8 +222,8 @@ impl Dense {
         Self(most.into_iter().collect())
     }
 
-    /// Returns the latency at a size, interpolated between logarithms; below the smallest size,
-    /// that of the smallest.
+    /// Returns the latency at a size, interpolated between logarithms; below the smallest size, the
+    /// latency of the smallest.
     #[expect(clippy::cast_precision_loss, reason = "sizes of memory")]
     fn latency_ns(&self, bytes: u64) -> Option<f64> {
         let above = self.0.iter().position(|(size, _)| *size >= bytes)?;

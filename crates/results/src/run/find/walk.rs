@@ -35,7 +35,7 @@ const MATTERS: f64 = 0.05;
 
 impl LatencyMatrix {
     /// Returns the walk over this matrix's pages if its cost is a noticeable share of the
-    /// latencies. In random order it is part of every load, in page-local order of none.
+    /// latencies. It is part of every load in random order, and of none in page-local order.
     pub fn noticeable_walk<'a>(&self, walks: &'a [PageWalk]) -> Option<&'a PageWalk> {
         let least_ns = MATTERS * self.by_cpu.range()?.lo;
         walks.iter().find(|walk| walk.pages == self.pages && walk.cost_ns >= least_ns)

@@ -77,7 +77,7 @@ fn interference(summary: &Summary<'_>) -> Option<String> {
     }
     let (one, all) = (alone.by_cpu.range()?, together.by_cpu.range()?);
     let (together_ns, alone_ns) = (figure(all.hi), figure(one.hi));
-    // Company cannot speed a load up: something else slowed the ones that ran alone.
+    // Other chasers cannot speed up a load: something else slowed down those that ran alone.
     if all.hi < one.hi {
         return Some(format!(
             "With all cpus chasing at once no access is slower than the slowest one at a time: \
@@ -91,7 +91,7 @@ fn interference(summary: &Summary<'_>) -> Option<String> {
     ))
 }
 
-/// Other chasers cannot speed a load up: something else slowed the ones that ran alone.
+/// Other chasers cannot speed up a load: something else slowed down those that ran alone.
 fn walk_note(summary: &Summary<'_>) -> Option<String> {
     let matrix = summary.matrices.first()?;
     let walk = matrix.noticeable_walk(&summary.walks)?;

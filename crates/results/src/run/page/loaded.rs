@@ -80,7 +80,7 @@ fn family_table(family: &[LoadedCurve<'_>], summary: &Summary<'_>) -> Table {
     let who = family.first().map(|curve| {
         format!("{} against {}", label::worker(curve.cell.chaser), label::workers(&curve.cell.load))
     });
-    // One cpu reaches its own limit, and so do several where other cells move more.
+    // A single cpu reaches its own limit, and so do several cpus if other cells move more.
     let is_one = family.first().is_some_and(|curve| curve.cell.load.len() == 1);
     let is_of_load = is_one || limit_note(family, summary).is_some();
     let saturated = if is_of_load { "limit of load GB/s" } else { "saturated GB/s" };
@@ -159,7 +159,7 @@ fn limit_note(family: &[LoadedCurve<'_>], summary: &Summary<'_>) -> Option<Strin
             && row.cell.pattern == AccessPattern::Sequential
             && workers.iter().all(|worker| worker.node == curve.cell.chaser.node)
     };
-    // What the program asked to move, which is the least that the memory moved.
+    // The traffic that the program requested, which is a lower bound on the memory's.
     let traffic = |row: &BandwidthRow<'_>| row.figure.median;
     let rows = summary.bandwidth.rows.iter().filter(is_more);
     let most = rows.max_by(|a, b| traffic(a).total_cmp(&traffic(b)))?;

@@ -1,4 +1,4 @@
-//! Placement, environment and method of a run, and the cells it did not finish.
+//! Placement, environment and method of a run, and its unfinished cells.
 
 use numalab_page::number::{count, duration, share, size, trimmed};
 use numalab_page::{Panel, Part, Table, Weight};

@@ -18,7 +18,7 @@ fn remote_sentence(summary: &Summary<'_>) -> String {
     match (&summary.remote, summary.matrices.first()) {
         (Remote::Measured(_), Some(matrix)) if summary.may_be_cached(matrix.size_bytes) => {
             format!(
-                "The cost of a remote access is not shown: {} may fit the caches. Use a larger \
+                "The cost of a remote access is not shown: {} may fit in the caches. Use a larger \
                  --size.",
                 size(matrix.size_bytes)
             )
@@ -39,7 +39,8 @@ fn remote_sentence(summary: &Summary<'_>) -> String {
                     "This guest sees one memory node, which may hide several of its host's{local}."
                 );
             }
-            // So can firmware that interleaves memory, and the kernel's option numa=off.
+            // Firmware that interleaves memory can hide nodes as well, and so can the kernel's
+            // option numa=off.
             match summary.run.machine.packages().len() {
                 0 | 1 => {
                     format!("This machine has one memory node, so no access is remote{local}.")
@@ -92,7 +93,7 @@ fn local_text(summary: &Summary<'_>) -> String {
     if let Some(matrix) = summary.matrices.first() {
         if summary.may_be_cached(matrix.size_bytes) {
             return format!(
-                "; {} may fit the caches, so memory latency is not shown",
+                "; {} may fit in the caches, so memory latency is not shown",
                 size(matrix.size_bytes)
             );
         }
@@ -149,7 +150,7 @@ fn cache_sentence(summary: &Summary<'_>) -> String {
     }
 }
 
-/// Describes a cache before the last level with an end that is not known.
+/// Describes a cache before the last level if its end is unknown.
 fn unended_text(level: &Level) -> Option<String> {
     let LevelName::Cache(_) = level.name else { return None };
     let (name, latency) = (level.name, figure(level.latency_ns));

@@ -21,8 +21,8 @@ pub(super) fn tlb(summary: &Summary<'_>) -> Option<Part> {
     Part::of("TLB reach", vec![panel]).map(|part| part.noted(vec![note.to_owned()]))
 }
 
-/// Returns `true` if the TLB has levels to show; a huge page that takes one entry has none within
-/// it.
+/// Returns `true` if the TLB has levels to show; a huge page that occupies one entry has no levels
+/// within it.
 fn is_shown(tlb: &&Tlb) -> bool {
     tlb.is_of_pages() || tlb.beyond_ns.is_some()
 }

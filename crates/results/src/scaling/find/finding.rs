@@ -16,7 +16,7 @@ pub type ScalingFinding = Finding<ScalingObservation, ScalingEvidence>;
 pub enum ScalingObservation {
     /// Other work disturbed some steps, and may explain other findings.
     Disturbance {
-        /// Number of all steps.
+        /// Total number of steps.
         steps: usize,
     },
     /// The cache that each size fits, by the reported cache sizes.
@@ -61,26 +61,26 @@ pub enum ScalingObservation {
     Ccd {
         /// Number of ranks of each step.
         ranks: usize,
-        /// The most ranks on one node's memory, in both steps.
+        /// The largest number of ranks on one node's memory, in both steps.
         on_node: usize,
         /// Buffer size of each rank, in bytes.
         size_bytes: u64,
-        /// The most ranks per CCD when packed.
+        /// The largest number of ranks per CCD when packed.
         packed: usize,
-        /// The most ranks per CCD when spread.
+        /// The largest number of ranks per CCD when spread.
         spread: usize,
         /// The change from spread to packed.
         difference: Difference,
     },
-    /// More ranks on one node's memory, with no more of them per CCD.
+    /// More ranks on one node's memory, with the same number or fewer per CCD.
     MemoryControllers {
         /// The series' name.
         series: String,
-        /// The most ranks on one node's memory, in the step with fewer.
+        /// The largest number of ranks on one node's memory, in the step with fewer.
         few: usize,
-        /// The most ranks on one node's memory, in the step with more.
+        /// The largest number of ranks on one node's memory, in the step with more.
         many: usize,
-        /// The most ranks per CCD, in both steps.
+        /// The largest number of ranks per CCD, in both steps.
         in_ccd: usize,
         /// Buffer size of each rank, in bytes.
         size_bytes: u64,
@@ -111,8 +111,7 @@ pub enum ScalingObservation {
         /// The change from one at a time to all at once.
         difference: Difference,
     },
-    /// The record lacks the placement of ranks, so nothing can be said about CCDs, nodes and
-    /// distances.
+    /// The record lacks the placement of ranks, so CCDs, nodes and distances are unknown.
     PlacementUnknown,
 }
 
@@ -123,16 +122,16 @@ pub struct CacheFit {
     pub level: Option<u8>,
     /// The cache's capacity in bytes; `None` for memory.
     pub capacity_bytes: Option<u64>,
-    /// The smallest size measured in it, in bytes.
+    /// The smallest measured size that fits the cache, in bytes.
     pub from_bytes: u64,
-    /// The largest size measured in it, in bytes.
+    /// The largest measured size that fits the cache, in bytes.
     pub to_bytes: u64,
     /// The lowest latency, in ns.
     pub least_ns: f64,
     /// The highest latency, in ns.
     pub most_ns: f64,
-    /// True if the latency shows that the cache does not hold them: others occupy it, or it does
-    /// not exist.
+    /// True if the latency shows that the cache does not hold these sizes: others occupy it, or it
+    /// does not exist.
     pub as_slow_as_memory: bool,
 }
 
@@ -162,7 +161,7 @@ pub struct Difference {
     pub metric: ScalingMetric,
     /// The second mean over the first.
     pub ratio: f64,
-    /// True if it exceeds both the threshold and the spread of the ranks.
+    /// True if the difference exceeds both the threshold and the spread of the ranks.
     pub real: bool,
 }
 

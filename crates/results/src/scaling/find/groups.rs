@@ -29,7 +29,7 @@ pub struct Group {
     pub series: String,
     /// The metric of the figures.
     pub metric: ScalingMetric,
-    /// Number of all ranks of the step.
+    /// Total number of ranks of the step.
     pub step_ranks: usize,
     /// Buffer size of each rank, in bytes.
     pub size_bytes: u64,

@@ -55,8 +55,8 @@ fn cited<'a>(
 fn difference(metric: ScalingMetric, baseline: &[f64], candidate: &[f64]) -> Option<Difference> {
     let (a, b) = (Sample::new(baseline).ok()?, Sample::new(candidate).ok()?);
     let ratio = b.mean() / a.mean();
-    // The test cannot reach the level with fewer than four ranks per side; there the ranges must
-    // not overlap.
+    // With fewer than four ranks per side the test cannot reach the level; then the ranges must not
+    // overlap.
     let real = match a.len() >= 4 && b.len() >= 4 {
         true => rank_sum(&a, &b, Alternative::TwoSided).p < LEVEL,
         false => b.min() > a.max() || b.max() < a.min(),

@@ -192,7 +192,7 @@ fn over_sizes(scaling: &Scaling) -> Option<Part> {
     Part::of("Over sizes", vec![Panel::drawn(Chart::Curves(curves), table)])
 }
 
-/// Compares sequential with interleaved binding, and one rank at a time with all at once, at the
+/// Compares sequential with interleaved binding, and one rank at a time with all at once, on the
 /// same ranks.
 fn modes(scaling: &Scaling) -> Option<Part> {
     let steps = &scaling.steps;

@@ -44,7 +44,7 @@ pub fn sentence(finding: &ScalingFinding) -> String {
             )
         }
         Seen::SharedL3 { size_bytes, l3_bytes, ranks, alone_ns, shared_ns, shows } => format!(
-            "{} fit the L3 of {} alone ({} ns); with {ranks} ranks in a CCD they are {} and do not, {}: {} ns, {}x",
+            "{} of one rank fit in the L3 of {} ({} ns); the {ranks} ranks of a CCD need {}, too much for it, {}: {} ns, {}x",
             size(*size_bytes),
             size(*l3_bytes),
             figure(*alone_ns),
@@ -173,7 +173,7 @@ fn fit(fit: &CacheFit) -> String {
     let (least, most) = (figure(fit.least_ns), figure(fit.most_ns));
     match fit.as_slow_as_memory {
         true => format!(
-            "{sizes} would fit {name}{capacity} and take as long as memory: {least} to {most} ns"
+            "{sizes} would fit in {name}{capacity}, but take as long as memory: {least} to {most} ns"
         ),
         false => format!("{sizes} fall in {name}{capacity}: {least} to {most} ns"),
     }

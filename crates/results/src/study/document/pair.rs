@@ -60,7 +60,7 @@ pub struct PairedValue {
     pub tail: Option<Tail>,
 }
 
-/// The results of each of two runs, taken by itself, for one metric and one change.
+/// Each run's own result for one metric and one change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PairedAnswer {
     /// The workload and the metric.
@@ -73,7 +73,7 @@ pub struct PairedAnswer {
     pub candidate: OwnAnswer,
 }
 
-/// The result of one run by itself.
+/// The result of one run on its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct OwnAnswer {
     /// The verdict, adjusted for all metrics.

@@ -1,10 +1,9 @@
-//! Adjustment of verdicts for testing several effects on several metrics.
-//!
-//! Main effects and interactions, or the trends of a study without main effects, are its answers: one
-//! family (Holm). All other effects explain them, and each kind of these is a family. A level has no effect within
-//! others unless it has one on average or an interaction, so an explaining verdict counts only if an
-//! answer about one of its changes permits it. The primary metric comes before the others in the same
-//! way.
+//! Adjustment of verdicts for testing several effects on several metrics. The answers of a study
+//! are its main effects and interactions, or its trends if it has no main effects: they are one
+//! family (Holm). All other effects explain them, and each kind of these is a family. A level has
+//! no effect at fixed levels of other factors unless it has one on average or an interaction, so an
+//! explaining verdict counts only if an answer about one of its changes permits it. The primary
+//! metric precedes the others in the same way.
 
 use numalab_stats::{Comparison, adjust_verdicts, gate};
 

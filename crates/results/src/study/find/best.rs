@@ -22,8 +22,8 @@ pub struct BestTreatment {
     /// The baseline's name; the treatment itself if none is better.
     pub baseline: String,
     pub baseline_median: f64,
-    /// True if it is proven better than the baseline. The best of several medians always looks
-    /// better than it is.
+    /// True if it is proven better than the baseline. The best of several medians looks better than
+    /// it is.
     pub is_shown: bool,
     /// The treatment's change from the baseline, in percent.
     pub change_percent: Option<f64>,

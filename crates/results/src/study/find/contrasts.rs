@@ -36,7 +36,7 @@ impl EffectKind {
     }
 }
 
-/// The factors that an effect changes, and those that it holds.
+/// The factors that an effect changes, and those that it holds fixed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Change {
     /// Factors that go from one level to another: two for an interaction, none for a plain trend

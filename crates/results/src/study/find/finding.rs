@@ -113,11 +113,14 @@ pub enum StudyObservation {
         /// True if intervals are at least as wide as the A/A arm's.
         is_allowed_for: bool,
     },
-    /// Samples read large files, whose place in the page cache depends on who read them first.
+    /// Samples read large files. Their pages in the page cache are where the first reader placed
+    /// them.
     Files {
-        /// The most bytes that were read again before a sample, under its own treatment.
+        /// The largest number of bytes that were read again before a sample, under its own
+        /// treatment.
         renewed_bytes: u64,
-        /// The most bytes of one sample that stayed in the page cache where another had read them.
+        /// The largest number of bytes of a sample that stayed in the page cache where another
+        /// sample had read them.
         kept_bytes: u64,
         /// The file with most of the bytes that stayed.
         kept: Option<String>,
@@ -158,7 +161,7 @@ pub enum CostBound {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum OwnDifference {
-    /// No test can reach the level with so few blocks, so the absence of false positives proves
+    /// With so few blocks no test can reach the level, so the absence of false positives proves
     /// nothing.
     TooFewBlocks {
         /// Number of blocks analysed.
@@ -170,7 +173,7 @@ pub enum OwnDifference {
     },
     /// The blocks suffice.
     Least {
-        /// The smallest and largest of the metrics' least detectable effects, in percent.
+        /// The smallest and largest of the metrics' minimum detectable effects, in percent.
         percent: Option<[f64; 2]>,
     },
 }
@@ -194,7 +197,7 @@ impl StudySummary<'_> {
             (Some(primary), asked) if !asked.is_some_and(|subject| subject.is_primary) => {
                 StudyObservation::PrimaryWithoutValues { primary: primary.clone() }
             }
-            // Where the factor cannot act, that is the answer.
+            // If the factor cannot act, that is the answer.
             (None, None) if self.cannot_show().is_none() => StudyObservation::NoPrimary,
             _ => return None,
         };

@@ -9,7 +9,8 @@ use super::StudySummary;
 pub struct GuestMap {
     /// The treatment's index.
     pub treatment: usize,
-    /// The share of each guest's memory on each node, 0 to 1; the key `None` is memory on no node.
+    /// The share of each guest's memory on each node, 0 to 1; the key `None` is memory without a
+    /// node.
     pub memory: BTreeMap<String, BTreeMap<Option<u32>, f64>>,
     /// The cpus that each guest may run on, if known.
     pub cpus: BTreeMap<String, String>,

@@ -1,4 +1,4 @@
-//! Looks at the results of a study, each of which has its share of the error.
+//! Looks at the results of a study, each of which uses up a share of the permitted error.
 
 use numalab_record::study::{EndReason, JournalEntry};
 
@@ -10,9 +10,9 @@ pub(super) struct Looks {
 }
 
 impl Looks {
-    /// Counts how many times results could have been looked at: after each finished session that was
-    /// followed by another, and now. A killed session printed nothing, and one that was interrupted in
-    /// its first block has no results.
+    /// Counts how many times results could have been looked at: after each finished session that
+    /// was followed by another, and now. A killed session printed nothing, and a session
+    /// interrupted in its first block has no results.
     pub(super) fn of(journal: &[JournalEntry]) -> Self {
         let (mut now, mut ended, mut has_results) = (1, false, false);
         for entry in journal {

@@ -119,8 +119,8 @@ fn rows(before: &StudySummary<'_>, after: &StudySummary<'_>, tolerance: Toleranc
     rows.into_iter().zip(answers).map(|((row, ..), answer)| PairRow { answer, ..row }).collect()
 }
 
-/// Returns where the tails of two treatments' blocks differ. It counts as not shown if a side
-/// has fewer than two sessions, because a session may have caused it.
+/// Returns where the tails of two treatments' blocks differ. If a side has a single session, which
+/// may have caused the difference, it counts as not shown.
 fn tail(sides: [(&Subject, usize); 2], criteria: &Criteria, has_sessions: bool) -> Option<Tail> {
     let column =
         |(subject, at): (&Subject, usize)| Sample::new(&subject.cells.treatments.get(at)?[..]).ok();

@@ -14,9 +14,9 @@ pub struct PublishedMetric {
     pub metric: String,
     /// The author and the machine of the published figures.
     pub source: String,
-    /// The changes from the baseline, one per treatment with a published one.
+    /// The changes from the baseline, for each treatment with a published change.
     pub changes: Vec<PublishedChange>,
-    /// True if treatments that differ here have the same order by both; `None` if none do.
+    /// True if treatments that differ here are in the published order; `None` if none differ.
     pub is_same_order: Option<bool>,
     /// The margin in percent, if some treatments differ here by no more.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,7 +35,7 @@ pub struct PublishedChange {
 }
 
 impl StudySummary<'_> {
-    /// Returns the metrics with published figures, those of the study's rules first.
+    /// Returns the metrics with published figures, beginning with those of the study's rules.
     pub fn published(&self) -> Vec<PublishedMetric> {
         let found = self.subjects.iter().filter_map(|subject| self.published_metric(subject));
         found.collect()
@@ -96,7 +96,7 @@ fn baseline(run: &StudyRun, treatment: usize) -> Option<usize> {
 /// Two treatments with their changes.
 type Pair<'c> = [&'c PublishedChange; 2];
 
-/// Returns the pairs of treatments that differ here by at most the margin, and the others.
+/// Returns the pairs of treatments that differ by at most the margin here, and all other pairs.
 fn pairs(changes: &[PublishedChange], margin_percent: f64) -> [Vec<Pair<'_>>; 2] {
     let all = changes.iter().enumerate();
     let all = all.flat_map(|(at, one)| changes[at + 1..].iter().map(move |other| [one, other]));

@@ -25,7 +25,7 @@ pub struct TreatmentWalks {
     pub walks: f64,
     /// Entries of page tables that a walk read, on average.
     pub entries_each: Option<f64>,
-    /// Entries that the longest walk read.
+    /// Largest number of entries that a walk read.
     pub longest_entries: Option<f64>,
     /// Time of translation for each walk, in ns.
     pub ns_each: Option<f64>,

@@ -7,7 +7,7 @@ use super::{CostBound, StudyFinding, StudyObservation, StudySummary};
 use crate::Finding;
 
 impl StudySummary<'_> {
-    /// Returns the notice from before the start that explains why a factor cannot act.
+    /// Returns the notice, given before the start, that explains why a factor cannot act.
     pub fn why_without_effect(&self, factor: &str) -> Option<&Notice> {
         let of_factor = |knob: &str| factor == knob || factor.ends_with(&format!(":{knob}"));
         self.notices().into_iter().find(|notice| match notice {

@@ -1,4 +1,4 @@
-//! The answer of a study of a few treatments: each against the first one, in one sentence.
+//! The answer of a study with few treatments, in one sentence that compares each with the first.
 
 use numalab_page::Lead;
 use numalab_page::number::figure;

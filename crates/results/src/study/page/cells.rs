@@ -6,7 +6,7 @@ use numalab_record::study::{Factor, FactorKind};
 
 use crate::study::{Effect, StudySummary, Subject};
 
-/// Returns the two factors of a study that has just these, unless one is a number: that has a
+/// Returns the two factors of a study that has exactly two, unless one is numeric: a number has a
 /// trend.
 fn two<'s>(summary: &'s StudySummary<'_>) -> Option<[&'s Factor; 2]> {
     let [rows, columns] = &summary.document.run.factors[..] else { return None };
@@ -15,8 +15,8 @@ fn two<'s>(summary: &'s StudySummary<'_>) -> Option<[&'s Factor; 2]> {
 }
 
 /// Returns the medians of a study of two factors by the levels of both, each with its change from
-/// the first as the study estimates it, and the published figures likewise; `None` for other
-/// studies.
+/// the first cell as the study estimates it, and the published figures in the same form; `None` for
+/// other studies.
 pub(super) fn table(summary: &StudySummary<'_>, subject: &Subject) -> Option<Table> {
     let [rows, columns] = two(summary)?;
     let treatments = &summary.document.run.treatments;
@@ -64,8 +64,8 @@ fn cell(value: f64, change: Option<f64>) -> String {
     }
 }
 
-/// Returns the effects of all other cells against the first, in the order of treatments; none for
-/// other studies.
+/// Returns the effects of all other cells compared with the first, in the order of treatments;
+/// empty for other studies.
 pub(super) fn effects<'s>(
     summary: &'s StudySummary<'_>,
     subject: &'s Subject,

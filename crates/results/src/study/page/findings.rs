@@ -158,7 +158,7 @@ fn incomplete(finished: usize, planned: usize, reason: Option<&EndReason>) -> St
     }
 }
 
-/// Describes the number of repeated samples, and whether repeating matters.
+/// Describes the number of repeated samples, and whether repeating them changed the answer.
 fn repeated(disturbed: usize, samples: usize, differ: &[EffectOf]) -> String {
     let named = |of: &EffectOf| {
         let change = change_words(EffectKind::Main, &of.change);

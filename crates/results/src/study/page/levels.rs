@@ -1,5 +1,5 @@
-//! The answer of a study over a number, such as of guests: its effect at each level, because the
-//! mean over them answers no question, and its growth.
+//! The answer of a study over a number, such as the number of guests: its effect at each level,
+//! because the mean over levels answers no question, and its growth.
 
 use numalab_page::Lead;
 use numalab_record::study::{Factor, FactorKind};
@@ -8,15 +8,15 @@ use super::words;
 use crate::label::{self, listed};
 use crate::study::{Effect, EffectKind, StudySummary, Subject};
 
-/// Returns the factor that is a number, if there is one.
+/// Returns the numeric factor, if there is one.
 fn number<'s>(summary: &'s StudySummary<'_>) -> Option<&'s Factor> {
     let mut numbers =
         summary.document.run.factors.iter().filter(|factor| factor.kind == FactorKind::Scale);
     numbers.next().filter(|_| numbers.next().is_none())
 }
 
-/// Returns the effects on the metric that answers the question, at each level of the number; none
-/// if another factor is held too.
+/// Returns the effects at each level of the number on the metric that answers the question; empty
+/// if another factor is held as well.
 pub(super) fn effects<'s>(summary: &'s StudySummary<'_>) -> Vec<(&'s Subject, &'s Effect)> {
     let (Some(number), Some(subject)) = (number(summary), summary.asked()) else {
         return Vec::new();

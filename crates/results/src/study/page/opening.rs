@@ -22,7 +22,7 @@ pub(super) fn lead(summary: &StudySummary<'_>) -> Vec<Lead> {
     let answer = levels::answer(summary)
         .or_else(|| against::answer(summary))
         .or_else(|| words::answer(summary));
-    // An effect of a factor that should have none must not be hidden, nor be a second answer.
+    // An effect of a factor that should have none must be shown, but not as a second answer.
     let answer = match cannot {
         false => answer,
         true => answer
@@ -33,7 +33,7 @@ pub(super) fn lead(summary: &StudySummary<'_>) -> Vec<Lead> {
     let walks = said(|what| matches!(what, StudyObservation::PageWalks(_)));
     let best = said(|what| matches!(what, StudyObservation::Best(_)));
     let best = best.into_iter().filter(|_| !cannot);
-    // Without a metric that answers, what all of them show is the answer.
+    // Without a metric that answers the question, all metrics together are the answer.
     let is_explained_first = !said(|what| matches!(what, StudyObservation::NoPrimary)).is_empty();
     let (first, explained): (Vec<Lead>, Vec<Lead>) =
         words::explained(summary, cannot).into_iter().partition(|_| is_explained_first);
@@ -63,7 +63,7 @@ pub(super) fn lead(summary: &StudySummary<'_>) -> Vec<Lead> {
         .collect()
 }
 
-/// Returns `true` if a notice says that the figures are not of the machine in question.
+/// Returns `true` if a notice says that the figures are those of another machine.
 pub(super) fn is_doubt(notice: &Notice) -> bool {
     matches!(notice, Notice::SoftwareTlb)
 }
@@ -78,8 +78,8 @@ pub(super) fn is_of_disturbance(finding: &StudyFinding) -> bool {
     matches!(what, StudyObservation::Disturbed { .. } | StudyObservation::SharedMachine { .. })
 }
 
-/// Returns the effects that answer: at each level of a number, else on the metric that answers the
-/// question, else on every metric.
+/// Returns the effects that answer the question: at each level of a number, otherwise on the metric
+/// that answers it, otherwise on every metric.
 fn pictured<'s>(summary: &'s StudySummary<'_>) -> Vec<(&'s Subject, &'s Effect)> {
     let by_level = levels::effects(summary);
     if !by_level.is_empty() {
@@ -121,7 +121,7 @@ pub(super) fn from_first_cell(summary: &StudySummary<'_>) -> Option<Panel> {
     (!effects.is_empty()).then(|| panel.on_terminal(Terminal::Nothing))
 }
 
-/// Returns a table of all metrics, if the chart lacks some.
+/// Returns a table of all metrics if the chart does not show all of them.
 pub(super) fn answers(summary: &StudySummary<'_>) -> Option<Panel> {
     let all: Vec<(&Subject, &Effect)> = summary.answers().collect();
     let answered = all.first().map(|(_, effect)| effect.kind);

@@ -80,8 +80,8 @@ pub(crate) fn columns() -> Rows {
         .with(Holds::Unit, ["unit"])
 }
 
-/// Describes the changes for worse and better, or the lack of any; with one session per side, the
-/// changes and why there is no verdict.
+/// Describes the changes for the worse and the better, or their absence; with one session per side,
+/// the changes and the reason for the lack of a verdict.
 fn lead(of: &StudyComparison) -> Vec<Lead> {
     if !of.judged {
         let changes: Vec<String> = of.values.iter().map(change).take(LISTED).collect();

@@ -10,8 +10,8 @@ use crate::study::{
 /// Largest number of metrics with published figures for which each one gets a sentence.
 const FEW: usize = 2;
 
-/// Returns a sentence for each metric with published figures; where these are many, for the one that
-/// answers the question.
+/// Returns a sentence for each metric with published figures or, if there are many, for the one
+/// that answers the question.
 pub(super) fn leads(summary: &StudySummary<'_>, found: &[StudyFinding]) -> Vec<Lead> {
     let all = found.iter().filter_map(|finding| match &finding.what {
         StudyObservation::Published(metric) => Some(metric),
@@ -64,7 +64,7 @@ pub(super) fn row(
     })
 }
 
-/// Returns a table of every published figure; `None` if the picture has them all, or none were
+/// Returns a table of every published figure; `None` if the chart shows all of them, or none were
 /// published.
 pub(super) fn panel(summary: &StudySummary<'_>) -> Option<Panel> {
     let run = &summary.document.run;

@@ -43,7 +43,7 @@ pub(super) fn answers(summary: &StudySummary<'_>, effects: &[(&Subject, &Effect)
     table.figures("change").figures("interval").words("verdict").rows(rows)
 }
 
-/// Returns effects in the width of a terminal, one table per change.
+/// Returns effects at the width of a terminal, one table per change.
 pub(super) fn short<'a>(effects: impl Iterator<Item = (&'a Subject, &'a Effect)>) -> Vec<Table> {
     let mut tables: Vec<Table> = Vec::new();
     for (subject, effect) in effects {
@@ -68,7 +68,7 @@ pub(super) fn short<'a>(effects: impl Iterator<Item = (&'a Subject, &'a Effect)>
     tables
 }
 
-/// Returns effects on one metric in the width of a terminal.
+/// Returns effects on one metric at the width of a terminal.
 pub(super) fn by_change(effects: &[(&Subject, &Effect)]) -> Vec<Table> {
     let Some((subject, _)) = effects.first() else { return Vec::new() };
     let rows = effects.iter().map(|(_, effect)| {
@@ -281,7 +281,7 @@ pub(super) fn disturbed(summary: &StudySummary<'_>) -> Table {
         .rows(rows)
 }
 
-/// Returns the evidence that each treatment took hold, with counts.
+/// Returns the evidence that each treatment took effect, with counts.
 pub(super) fn evidence(summary: &StudySummary<'_>) -> Table {
     let mut found: BTreeMap<(usize, String, String, String), usize> = BTreeMap::new();
     let mut add = |treatment: usize, evidence: &Evidence| {

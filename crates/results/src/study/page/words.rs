@@ -7,10 +7,10 @@ use numalab_stats::{Comparison, Ground, Interval, Scale, Verdict};
 use crate::label::{self, change_words, listed};
 use crate::study::{Effect, EffectKind, StudySummary, Subject};
 
-/// Maximum number of further blocks to suggest; beyond these the answer is not worth its time.
+/// Maximum number of additional blocks to suggest; an answer that needs more is not worth its time.
 const WORTH_RUNNING: usize = 200;
 
-/// Suggests what would help if more blocks would not.
+/// Suggests a remedy if more blocks would not help.
 pub(super) fn undecidable(summary: &StudySummary<'_>) -> Option<Lead> {
     let is_asked = |(subject, _): &(&Subject, &Effect)| {
         summary.asked().is_none_or(|asked| std::ptr::eq(asked, *subject))
@@ -110,8 +110,8 @@ pub(super) fn with_tail(word: String, effect: &Effect) -> String {
     }
 }
 
-/// Returns the verdicts of several effects, each with where it was found: `better at 8 and 16, not
-/// decided (about 2 more blocks) at 4`, `better at each`.
+/// Returns the verdicts of several effects, each with the levels at which it holds: `better at 8
+/// and 16, not decided (about 2 more blocks) at 4`, `better at each`.
 pub(super) fn verdicts(named: &[(&Effect, String)], margin_percent: f64, at: &str) -> String {
     let mut verdicts: Vec<(String, Vec<String>)> = Vec::new();
     for (effect, name) in named {
@@ -150,8 +150,8 @@ fn sentence(summary: &StudySummary<'_>, subject: &Subject, effect: &Effect) -> S
     format!("{}: {word}; {title} changes by {change}{within}{over}{known}.", label(effect))
 }
 
-/// Returns true if the quotient of the medians over all blocks is not the change, which is from pairs
-/// within blocks, by a percentage point or more.
+/// Returns true if the ratio of the medians over all blocks differs by a percentage point or more
+/// from the change, which comes from pairs within blocks.
 fn differs([before, after]: [f64; 2], found: &Comparison) -> bool {
     let change = found.percent();
     change.is_some_and(|change| (100.0 * (after / before - 1.0) - change).abs() >= 1.0)

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Family;
 
-/// A core's identity, as far as it is known.
+/// A core's identity, as far as known.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Identity<'a> {
     /// The vendor's name in CPUID.
@@ -25,9 +25,9 @@ pub struct Identity<'a> {
 pub enum Found {
     /// By vendor, family and model.
     Model,
-    /// By vendor and L2 size, as the record has no numbers.
+    /// By vendor and L2 size, because the record has no numbers.
     L2,
-    /// No table is for this core; the family is the nearest one.
+    /// There is no table for this core; the family is the nearest one.
     Nearest,
 }
 

@@ -3,8 +3,8 @@
 use super::Family;
 use crate::machine::timing::{Class, Takes};
 
-/// Groups of classes that share units; the units begin the first number of instructions in the
-/// second number of cycles.
+/// Groups of classes that share execution units, with the units' throughput: a number of
+/// instructions in a number of cycles.
 pub(crate) type Units = (&'static [&'static [Class]], (u64, u64));
 
 const FP_MULTIPLIES: &[Class] = &[
@@ -44,7 +44,7 @@ const ANYWHERE: &[Class] = &[
     Class::ScaledParts,
     Class::BitCount,
 ];
-/// Integer classes on any of the four units of Zen 1 and Zen 2, and those on two.
+/// Integer classes on any of the four units of Zen 1 and Zen 2.
 const ANYWHERE_EARLY: &[Class] =
     &[Class::Integer, Class::Constant, Class::Shift, Class::Select, Class::BitCount];
 const ADDRESSES: &[Class] = &[Class::Scaled, Class::ThreeParts, Class::ScaledParts];
@@ -88,8 +88,9 @@ const fn early(accesses: (u64, u64)) -> [Units; 7] {
     ]
 }
 
-/// Width; integer, shift, multiply, divide; FP add, multiply, both, compare, convert; FP divide, root,
-/// and both in single precision; vector, vector multiply, shuffle; between loads, and stores.
+/// Width; integer, shift, multiply, divide; FP add, multiply, fused, compare, convert; FP divide
+/// and root in double and in single precision; vector, vector multiply, shuffle; cycles between
+/// loads, and between stores.
 type Table = (u32, [(f64, f64); 4], [(f64, f64); 5], [(f64, f64); 4], [(f64, f64); 3], (f64, f64));
 
 const ZEN3: Table = (

@@ -92,7 +92,7 @@ fn pages_first_touched_by_their_users_cost_a_local_access() {
 fn pages_used_equally_by_nodes_may_be_on_any_of_them() {
     let mut program = program(1000, Sharing::Read, 1);
     let touched = Candidate::FirstTouch { line: None, region: String::new() };
-    // Node 0 is so close to them that the same misses wait half as long.
+    // The node is so close that the same misses wait half as long.
     program.regions[0].pages[0].waits[0].memory_ns = 1000;
     let (found, spread) = (change(&touched, &program), change(&interleave(), &program));
     assert!(found < -10.0 && (found - spread).abs() < 0.1, "{found} and {spread}");

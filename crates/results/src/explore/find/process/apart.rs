@@ -13,8 +13,8 @@ use crate::Finding;
 use crate::explore::find::room::{has_room, spread_over};
 use crate::explore::find::{Advice, ExploreFinding, Obstacle, Problem, ProblemPlace, Remedy};
 
-/// Minimum excess of the other node's share of the memory over that of the threads' own node: where
-/// memory is spread evenly, no node is a better place for the threads.
+/// Minimum excess of the other node's share of the memory over that of the threads' own node. Where
+/// memory is spread evenly, no node is better for the threads.
 pub(in crate::explore::find) const GAIN: f64 = 0.1;
 
 /// Size from which a running kernel cannot make huge pages from ordinary memory: its largest blocks
@@ -47,7 +47,7 @@ pub(super) fn findings(view: &ProcessView) -> Vec<ExploreFinding> {
         let (Some(node), Some(share)) = (thread.node, thread.remote_share) else { continue };
         let seen = !thread.touched_pages.is_empty();
         let touched = if seen { &thread.touched_pages } else { &view.own_bytes_by_node };
-        // Memory cannot be on a node that has none.
+        // A node without memory cannot hold any.
         let is_without = view.room_by_node.get(&node).is_some_and(|of| of.total_bytes == 0);
         let better = better_node(touched, node).filter(|_| share >= MOSTLY && !is_without);
         if let Some((home, on_home)) = better {
@@ -80,8 +80,8 @@ pub(super) fn findings(view: &ProcessView) -> Vec<ExploreFinding> {
     groups.iter().map(finding).collect()
 }
 
-/// Chooses the remedy for memory that is elsewhere: that of the segment if most of it is shared,
-/// else that of private memory.
+/// Chooses the remedy for remote memory: the segment's if most of it is shared, otherwise that of
+/// private memory.
 fn remedy(
     view: &ProcessView,
     (node, home): (NodeId, NodeId),
@@ -104,8 +104,8 @@ fn remedy(
     }
 }
 
-/// Moves memory if all threads run on one node, else moves threads if their affinity permits, else
-/// interleaves memory that one thread placed for many. The memory needs room where it goes.
+/// Moves memory if all threads run on one node, otherwise moves threads if their affinity permits,
+/// otherwise interleaves memory that one thread placed for many. The target nodes need room for it.
 fn of_private(
     view: &ProcessView,
     (node, home): (NodeId, NodeId),

@@ -27,7 +27,7 @@ pub(super) fn name(mapping: &MappingView) -> String {
 /// The nodes that a segment fills.
 pub(super) struct Crowded {
     nodes: NodeSet,
-    /// The largest share that one of them has left.
+    /// The largest share of memory that any of these nodes has left.
     share: f64,
     /// The nodes with room.
     roomy: NodeSet,

@@ -6,11 +6,11 @@ use numalab_stats::{Alternative, Sample, rank_sum};
 
 use super::{Family, FigureKey, Halves, HostRun, LEAST_PEERS, levels, lower_is_better};
 
-/// The largest number of values of a setting; one with more identifies hosts.
+/// Maximum number of values of a setting; a setting with more values identifies hosts.
 const MOST_VALUES: usize = 20;
 /// Probability that chance alone divides the hosts of one kind, over all settings and families.
 const BY_CHANCE: f64 = 0.001;
-/// The least difference between kinds, as a logarithm.
+/// Minimum difference between kinds, as a logarithm.
 const LEAST_DIFFERENCE: f64 = 0.01;
 
 /// Hosts divided by the values of a setting, best value first.
@@ -52,7 +52,7 @@ impl Division {
     }
 }
 
-/// Returns the setting that divides the hosts most clearly, if one does beyond chance.
+/// Returns the setting that divides the hosts most clearly, if any does so beyond chance.
 pub(super) fn strongest(
     keys: &[FigureKey],
     hosts: &[HostRun],

@@ -1,11 +1,10 @@
-//! Kinds of hosts that only their figures show.
-//!
-//! The levels of each family are divided into groups, and hosts in the same group of every family
-//! are of one kind, so that kinds are found that differ in latency from some and in bandwidth from
-//! others. What all figures of a host have in common, such as its clock, hides kinds that are closer
-//! than hosts of one kind are to each other: it cancels in the sum or the difference of the levels of
-//! two families, so these are divided too. A fault that many hosts share looks the same, so there are
-//! kinds only where no group has most of the hosts.
+//! Kinds of hosts that only their figures show. The levels of each family are divided into groups,
+//! and hosts in the same group of every family are of one kind. This also finds a kind that differs
+//! from one other kind in latency and from another in bandwidth. A factor common to all figures of
+//! a host, such as its clock, hides kinds that are closer together than hosts of one kind; it
+//! cancels in the sum or the difference of the levels of two families, so these are divided too. A
+//! fault that many hosts share looks the same, so kinds are accepted only if no group has most of
+//! the hosts.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,15 +12,15 @@ use numalab_stats::{GROUPS_APART, groups, median};
 
 use super::{Family, FigureKey, HostRun, levels};
 
-/// The largest share of hosts in one kind if there are others: what less than a third of the hosts
-/// have in common is a fault.
+/// Maximum share of hosts in the largest of several kinds: a property of less than a third of the
+/// hosts is a fault.
 const MOST_OF_ONE: f64 = 2.0 / 3.0;
-/// The least share of hosts that are a kind.
+/// Minimum share of hosts that makes a kind.
 const LEAST_SHARE: f64 = 1.0 / 6.0;
-/// The least distance of groups of two families' levels, in standard deviations within groups. There
-/// are up to 20 such pairs, so it is larger than that of one family.
+/// Minimum distance between groups of two families' levels, in standard deviations within groups.
+/// There are up to 20 such pairs, so it is larger than that for one family.
 const PAIR_APART: f64 = 5.0;
-/// The least number of hosts for such pairs: fewer are sometimes this far apart by chance.
+/// Minimum number of hosts for such pairs: fewer are sometimes this far apart by chance.
 const PAIR_HOSTS: usize = 60;
 
 /// The level of each host that has figures of a family, or of two.
@@ -73,7 +72,7 @@ pub(super) fn kinds(keys: &[FigureKey], hosts: &[HostRun], members: &[usize]) ->
     kinds
 }
 
-/// Returns the levels of families, and of two together, that divide the hosts.
+/// Returns the levels of families, and of pairs of families, that divide the hosts.
 fn axes(families: &[(Family, Levels)]) -> Vec<Axis> {
     let mut axes: Vec<Axis> =
         families.iter().filter_map(|(_, levels)| Axis::of(levels.clone(), GROUPS_APART)).collect();
@@ -105,7 +104,7 @@ impl Axis {
     }
 }
 
-/// Returns a host's level; without figures of the family it is the median of all hosts.
+/// Returns a host's level, or the median of all hosts if it has no figures of the family.
 fn level(levels: &Levels, host: usize) -> f64 {
     levels.get(&host).copied().unwrap_or(0.0)
 }

@@ -1,12 +1,10 @@
-//! The levels of the memory hierarchy that a latency curve shows, and their names.
-//!
-//! A plateau is named by the size at which it lies, not by the one at which it ends: where most of a
-//! shared cache is taken by others, the next plateau is that of memory, and the step to it says
-//! nothing about the end of the cache before. Plateaus are therefore assigned in order to the caches
-//! that the system reports, at the least cost in octaves. A wrong size that a hypervisor reports is
-//! then less wrong than a wrong order. Levels are found on the 10th percentile of each size's
-//! windows, which neighbours disturb least; ends are those of medians. `tests/hierarchy.rs` has the
-//! rates of error.
+//! The levels of the memory hierarchy that a latency curve shows, and their names. A plateau is
+//! named by the range of sizes that it covers, not by its end: if others use most of a shared
+//! cache, the next plateau is that of memory, and the step to it says nothing about where the cache
+//! ends. Plateaus are therefore assigned in order to the caches that the system reports, at minimum
+//! cost in octaves. A wrong size from a hypervisor then does less harm than a wrong order. Levels
+//! are found on the 10th percentile of each size's windows, which neighbours disturb least; ends
+//! are those of medians. `tests/hierarchy.rs` has the error rates.
 
 use numalab_stats::{LatencyCurve, SizePoint, median};
 use serde::Serialize;
@@ -16,27 +14,27 @@ use super::CurvePoint;
 
 /// Largest ratio between a plateau's end and a TLB reach for the two to be the same.
 const SAME_REACH_RATIO: f64 = 1.25;
-/// Least ratio between the latency of the largest size and the last plateau for that size to lie
-/// beyond it. It is a single size, which may be disturbed.
+/// Minimum ratio between the latency of the largest size and that of the last plateau for the
+/// largest size to be beyond the plateau. It is a single size, which may be disturbed.
 const BEYOND_RATIO: f64 = 2.0;
 /// A plateau above this share of memory's latency is memory.
 const MEMORY_SHARE: f64 = 0.7;
-/// A cache's medians above this multiple of its 10th percentiles are disturbed by others.
+/// Ratio of a cache's medians to its 10th percentiles above which others disturb it.
 const DISTURBED_RATIO: f64 = 1.1;
 /// Cost of each octave by which a plateau lies above a cache's reported size.
 const COST_ABOVE: f64 = 1.5;
 /// Cost of each octave by which a plateau lies below the reported size; low, because others may
 /// share the cache.
 const COST_BELOW: f64 = 0.3;
-/// The largest cost of such a plateau: a hypervisor may report the caches of a whole package.
+/// Maximum cost of such a plateau: a hypervisor may report the caches of a whole package.
 const MOST_COST_BELOW: f64 = 2.4;
 /// Cost of a plateau that no reported cache explains.
 const COST_UNEXPLAINED: f64 = 3.0;
-/// Least ratio between the latency of a cache without plateau and that of the cache before.
+/// Minimum ratio between the latency of a cache without plateau and that of the cache before.
 const NEXT_RATIO: f64 = 1.25;
 /// A cache ends where the curve has risen by this share of the step to the next level.
 const END_SHARE: f64 = 0.36;
-/// A cache ends at this multiple of its latency at the latest: if the next level is disturbed, the
+/// Multiple of its latency at which a cache ends at the latest: if the next level is disturbed, the
 /// step to it is too large.
 const END_RATIO: f64 = 1.9;
 
@@ -46,7 +44,7 @@ const END_RATIO: f64 = 1.9;
 pub enum LevelName {
     /// The data cache of this level.
     Cache(u8),
-    /// The reach of this TLB level: the next plateau is the same memory with a costlier
+    /// The reach of this TLB level: the next plateau is the same memory with a more expensive
     /// translation.
     Tlb(u8),
     /// No reported cache explains the plateau.
@@ -75,7 +73,8 @@ impl From<LevelName> for String {
 /// A plateau of a curve.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Level {
-    /// The part that it represents: `L1`, `L2 TLB`, `memory`, or `unexplained`.
+    /// The part of the hierarchy that the plateau represents: `L1`, `L2 TLB`, `memory`, or
+    /// `unexplained`.
     pub name: LevelName,
     /// The latency on the plateau, in nanoseconds.
     pub latency_ns: f64,
@@ -85,8 +84,8 @@ pub struct Level {
     /// The largest size on it, in bytes.
     #[serde(skip)]
     pub to_bytes: u64,
-    /// True if no plateau shows the level, and its latency is at most this: other users may have
-    /// taken most of it.
+    /// True if the level has no plateau and `latency_ns` is an upper bound: other users may have
+    /// taken most of the cache.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub at_most: bool,
     /// The size in bytes at which the cache ends; `None` for the last level, and where the next
@@ -144,15 +143,16 @@ fn unnamed(plateau: numalab_stats::Level) -> Level {
 }
 
 /// Names the last plateau memory if it extends beyond every reported cache, or, if none is
-/// reported, if there are others; joins with it those that are nearly as slow. Returns the number
-/// of plateaus that may be caches: the last one is not if the curve does not leave it.
+/// reported, if there are other plateaus; joins plateaus that are nearly as slow with it. Returns
+/// the number of plateaus that may be caches: the last one is not a cache if the curve does not
+/// leave it.
 fn name_memory(levels: &mut Vec<Level>, reported: &[(u8, u64)], last_ns: f64) -> usize {
     let largest = reported.iter().map(|&(_, bytes)| bytes).max();
     let count = levels.len();
     let Some(last) = levels.last_mut() else { return 0 };
     let (is_open, is_left) =
         (last.capacity_bytes.is_none(), last_ns >= BEYOND_RATIO * last.latency_ns);
-    // If only the largest size leaves it, it is a cache that is not among the plateaus before.
+    // If only the largest size is beyond it, it is a cache that no earlier plateau represents.
     if is_left && (!is_open || count <= reported.len()) {
         return count;
     }
@@ -171,8 +171,8 @@ fn name_memory(levels: &mut Vec<Level>, reported: &[(u8, u64)], last_ns: f64) ->
     first
 }
 
-/// Sets the latency of a level to the median of its sizes' medians, unless these are those of a
-/// cache that others disturb.
+/// Sets the latency of a level to the median of its sizes' medians, unless others disturb the
+/// cache.
 fn take_medians(level: &mut Level, points: &[CurvePoint]) {
     let sizes = level.from_bytes..=level.to_bytes;
     let on_it = points.iter().filter(|point| sizes.contains(&point.size_bytes));
@@ -183,7 +183,8 @@ fn take_medians(level: &mut Level, points: &[CurvePoint]) {
     }
 }
 
-/// Names plateaus after the TLB level that they outgrow, unless a reported cache is as close.
+/// Names plateaus that end at the reach of a TLB level after it, unless a reported cache is as
+/// close.
 fn name_reaches(levels: &mut [Level], reported: &[(u8, u64)], reaches: &[Reach]) {
     for level in levels.iter_mut().filter(|level| level.name == LevelName::Unexplained) {
         let Some(capacity) = level.capacity_bytes else { continue };
@@ -202,7 +203,7 @@ fn name_reaches(levels: &mut [Level], reported: &[(u8, u64)], reaches: &[Reach])
     }
 }
 
-/// Assigns plateaus without a name to reported caches in order, at the least cost.
+/// Assigns plateaus without a name to reported caches in order, at minimum cost.
 fn name_caches(levels: &mut [Level], reported: &[(u8, u64)]) {
     let mut unnamed: Vec<&mut Level> =
         levels.iter_mut().filter(|level| level.name == LevelName::Unexplained).collect();
@@ -226,7 +227,7 @@ fn cost(level: &Level, reported_bytes: u64) -> f64 {
 }
 
 /// Returns the cache of each plateau in the cheapest assignment in order, from costs by plateau and
-/// cache; `None` for a plateau that none explains.
+/// cache; `None` for a plateau that no cache explains.
 fn cheapest(costs: &[Vec<f64>], caches: usize) -> Vec<Option<usize>> {
     // The cheapest assignment of the plateaus so far to the first caches, by their number.
     let mut best: Vec<(f64, Vec<Option<usize>>)> = vec![(0.0, Vec::new()); caches + 1];
@@ -249,8 +250,8 @@ fn cheapest(costs: &[Vec<f64>], caches: usize) -> Vec<Option<usize>> {
     best.pop().map_or_else(Vec::new, |(_, taken)| taken)
 }
 
-/// Adds each reported cache without plateau that the curve shows as its flattest octave between the
-/// neighbours.
+/// Adds each reported cache without a plateau that the curve shows as its flattest octave between
+/// the neighbouring levels.
 fn add_hidden(levels: &mut Vec<Level>, reported: &[(u8, u64)], floors: &LatencyCurve) {
     for &(cache, bytes) in reported {
         let is_before = |level: &Level| match level.name {
@@ -272,7 +273,8 @@ fn add_hidden(levels: &mut Vec<Level>, reported: &[(u8, u64)], floors: &LatencyC
     }
 }
 
-/// Sets the ends of caches, where the next reported cache, or after the last one memory, is known.
+/// Sets the ends of caches that are followed by a known level: the next reported cache or, after
+/// the last one, memory.
 fn end(levels: &mut [Level], reported: &[(u8, u64)], medians: &LatencyCurve) {
     for at in 0..levels.len() {
         let LevelName::Cache(cache) = levels[at].name else { continue };

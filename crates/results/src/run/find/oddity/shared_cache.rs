@@ -7,12 +7,12 @@ use crate::Finding;
 use crate::run::find::c2c::{Nearness, nearness};
 use crate::run::find::{CellSummary, Level, LevelName, Summary};
 
-/// Maximum time of a line one way between cpus that share an L3, as a multiple of that cache's
-/// latency. One way is two messages, of about the latency each where the cache is small and of twice
-/// that on a mesh.
+/// Maximum one-way time of a line between cpus that share an L3, as a multiple of that cache's
+/// latency. One way is two messages; each takes about the cache's latency if the cache is small,
+/// and twice that on a mesh.
 const FAR: f64 = 8.0;
 
-/// Finds a median time of a line between such cpus that their cache cannot explain.
+/// Finds a median time between such cpus that their cache cannot explain.
 pub(super) fn far(summary: &Summary<'_>) -> Option<RunFinding> {
     let is_l3 = |level: &&Level| level.name == LevelName::Cache(3);
     let cache_ns = summary.curves.first()?.levels.iter().find(is_l3)?.latency_ns;

@@ -21,7 +21,7 @@ pub(super) fn find(scaling: &Scaling) -> Vec<ScalingFinding> {
     found
 }
 
-/// The most ranks that share a CCD, and the most that share a node's memory.
+/// The largest number of ranks that share a CCD, and that share a node's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Load {
     ccd: usize,
@@ -39,7 +39,7 @@ fn load(scaling: &Scaling, step: &ScalingStep) -> Option<Load> {
     Some(Load { ccd: ccds.into_values().max()?, node: nodes.into_values().max()? })
 }
 
-/// Compares two steps with the same number of ranks on the same nodes, but packed into CCDs with
+/// Compares two steps with the same number of ranks on the same nodes, packed into CCDs with
 /// different density. The load on the memory controllers is the same, so a difference is due to the
 /// CCDs.
 fn ccd(scaling: &Scaling) -> Option<ScalingFinding> {

@@ -1,4 +1,4 @@
-//! Placements for which the same run simulated the cores.
+//! Placements for which the cores were simulated in the same run.
 
 use super::*;
 
