@@ -98,22 +98,22 @@ metrics! {
     Latency("latency", Nanoseconds, LowerIsBetter, true),
     /// Bytes moved per second by all workers together, in GB/s.
     Bandwidth("bandwidth", GigabytesPerSecond, HigherIsBetter, true),
-    /// One rank's part of that bandwidth, in GB/s: one value per rank in each window, in the order
-    /// of the cell's workers.
+    /// One rank's share of the total bandwidth, in GB/s: one value per rank in each window, in the
+    /// order of the cell's workers.
     RankBandwidth("rank-bandwidth", GigabytesPerSecond, HigherIsBetter, false),
     /// The time for a cache line to go to the other cpu and back, in nanoseconds.
     RoundTrip("round-trip", Nanoseconds, LowerIsBetter, true),
     /// The difference in round trip between the slowest and the fastest of several lines, in
     /// nanoseconds: lines differ by the location of their home in the processor.
     LineSpread("line-spread", Nanoseconds, LowerIsBetter, false),
-    /// L1 load-to-use as a multiple of one dependent add.
+    /// L1 load-to-use latency, as a multiple of one dependent add.
     LoadToUse("load-to-use", Ratio, LowerIsBetter, true),
     /// Dependent adds per nanosecond: the core clock.
     CoreClock("core-clock", Gigahertz, HigherIsBetter, true),
     /// The time of an atomic addition to a line in the nearest cache, in nanoseconds.
     AtomicAdd("atomic-add", Nanoseconds, LowerIsBetter, true),
-    /// The time of a load from another page, in nanoseconds: each load needs a page walk, and none
-    /// waits for another.
+    /// The time of a load from a different page each time, in nanoseconds: each load needs a page
+    /// walk, and none waits for another.
     PageRead("page-read", Nanoseconds, LowerIsBetter, true),
     /// The time of the first load of a page of private memory, in nanoseconds: a page fault.
     FirstLoad("first-load", Nanoseconds, LowerIsBetter, false),
@@ -134,8 +134,8 @@ metrics! {
     Yield("yield", Nanoseconds, LowerIsBetter, false),
     /// The time to map memory, or to unmap memory that was not used, in nanoseconds.
     PageMap("page-map", Nanoseconds, LowerIsBetter, false),
-    /// The time of 4 KiB of a file in memory that is read 64 KiB at a time, without that of the calls, in
-    /// nanoseconds.
+    /// The time to read 4 KiB of a file in the page cache, 64 KiB per call, without the cost of the
+    /// calls, in nanoseconds.
     FileRead("file-read", Nanoseconds, LowerIsBetter, false),
     /// The time from the call that wakes a thread until it runs on another cpu, which was idle, in
     /// nanoseconds.
