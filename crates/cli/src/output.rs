@@ -196,7 +196,7 @@ pub(crate) fn save(file: &Path, text: &str) -> Result<(), Failure> {
 /// Returns the origin of a result of this process.
 pub(crate) fn taken() -> Taken {
     Taken {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
+        version: env!("NUMALAB_VERSION").to_owned(),
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
         unix_ms: UtcTime::now().unix_ms,
         hostname: host_name(),

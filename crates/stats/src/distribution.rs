@@ -67,11 +67,6 @@ pub(crate) fn student_tail(t: f64, freedom: f64) -> f64 {
     0.5 * beta_reg(freedom / 2.0, 0.5, freedom / (freedom + t * t))
 }
 
-/// Returns the chance of at most `k` heads in `n` throws of a fair coin.
-pub(crate) fn fair_binomial_cdf(k: usize, n: usize) -> f64 {
-    if k >= n { 1.0 } else { beta_reg((n - k) as f64, k as f64 + 1.0, 0.5) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,12 +94,5 @@ mod tests {
         assert_close(student_quantile(0.995, 2.5), 7.163_728_138_948_783);
         assert_close(student_cdf(2.093_024_054_408_308_7, 19.0), 0.975);
         assert_close(student_cdf(-12.706_204_736_174_694, 1.0), 0.025);
-    }
-
-    #[test]
-    fn the_fair_coin_is_exact_for_few_throws() {
-        assert_close(fair_binomial_cdf(0, 6), 1.0 / 64.0);
-        assert_close(fair_binomial_cdf(2, 5), 0.5);
-        assert_eq!(fair_binomial_cdf(5, 5), 1.0);
     }
 }

@@ -65,7 +65,7 @@ pub use hodges_lehmann::{
 pub use hypothesis::{Alternative, Method, Test};
 pub use interval::{Estimate, Interval};
 pub use knee::{KNEE_FACTOR, Knee, LoadPoint, knee};
-pub use median::{median, median_interval};
+pub use median::median;
 pub use modes::{Modes, two_modes};
 pub use multiplicity::{benjamini_hochberg, holm};
 pub use order::{Order, Trend};

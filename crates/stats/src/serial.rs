@@ -50,9 +50,8 @@ pub struct SerialEstimate {
 /// Meant for the windows of one measurement, 20 or more. Simulated coverage at 95 %, Gaussian AR(1)
 /// with a lag-1 correlation of 0, 0.3, 0.5, 0.7: with 40 values 98, 96, 95, 92 %, with 100 values
 /// 97 to 95 %; with 100 values at 0.9 it is 88 %. With 20 values a twentieth of independent samples
-/// is refused because they look correlated by chance, and with fewer values more: if values are
-/// known to be independent, use [`median_interval`](crate::median_interval). A trend is not such a
-/// process: the median of values that drift is that of the run, not of the machine.
+/// is refused because they look correlated by chance, and with fewer values more. A trend is not such
+/// a process: the median of values that drift is that of the run, not of the machine.
 ///
 /// # Errors
 /// [`Error::NotAttainable`] if the values, or the independent values they are worth, are too few;

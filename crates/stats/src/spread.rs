@@ -1,10 +1,6 @@
-//! Mean, variance and the median absolute deviation.
+//! Mean and variance.
 
-use crate::{Sample, quantile};
-
-/// The factor from the median absolute deviation to the standard deviation of normal values: `1 /
-/// Phi^-1(3/4)`.
-pub(crate) const MAD_TO_SD: f64 = 1.482_602_218_505_602;
+use crate::Sample;
 
 impl Sample {
     /// Returns the arithmetic mean.
@@ -26,18 +22,6 @@ impl Sample {
     pub fn standard_deviation(&self) -> f64 {
         self.variance().sqrt()
     }
-
-    /// Returns the median absolute deviation from the median, unscaled.
-    pub fn mad(&self) -> f64 {
-        let median = self.median();
-        quantile::median_of(self.values().iter().map(|value| (value - median).abs()).collect())
-    }
-
-    /// Returns the [`mad`](Self::mad) times 1.4826, which estimates the standard deviation of
-    /// normal values (Rousseeuw & Croux, JASA 88, 1993).
-    pub fn mad_scaled(&self) -> f64 {
-        MAD_TO_SD * self.mad()
-    }
 }
 
 #[cfg(test)]
@@ -55,12 +39,5 @@ mod tests {
     fn equal_values_have_exactly_no_variance() {
         assert_eq!(Sample::new(vec![0.1; 7]).unwrap().variance(), 0.0);
         assert_eq!(Sample::new(vec![0.1]).unwrap().standard_deviation(), 0.0);
-    }
-
-    #[test]
-    fn one_wild_value_does_not_move_the_median_absolute_deviation() {
-        let sample = Sample::new(vec![1.0, 2.0, 3.0, 4.0, 1000.0]).unwrap();
-        assert_eq!(sample.mad(), 1.0);
-        assert_eq!(sample.mad_scaled(), MAD_TO_SD);
     }
 }

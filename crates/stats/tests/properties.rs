@@ -3,8 +3,8 @@
 use numalab_stats::{
     Alternative, Confidence, Criteria, Direction, Error, Margin, Rng, Sample, Verdict,
     benjamini_hochberg, compare, compare_paired, equivalence_paired, hodges_lehmann,
-    hodges_lehmann_interval, holm, median_interval, median_interval_serial, rank_sum,
-    ratio_of_means, shift, shift_interval, signed_rank,
+    hodges_lehmann_interval, holm, median_interval_serial, rank_sum, ratio_of_means, shift,
+    shift_interval, signed_rank,
 };
 use proptest::prelude::*;
 
@@ -41,18 +41,16 @@ proptest! {
             prop_assert!(close(centre(&moved), k * centre(&x) + by));
         }
         prop_assert!(close(moved.standard_deviation(), k * x.standard_deviation()));
-        prop_assert!(close(moved.mad_scaled(), k * x.mad_scaled()));
     }
 
     #[test]
     fn intervals_move_with_scale_and_hold_their_estimate(x in values(6..60), k in 0.1_f64..9.0) {
         let (scaled, x) = (mapped(&x, |value| k * value), sample(&x));
-        for of in [median_interval, hodges_lehmann_interval] {
-            let (moved, still) = (of(&scaled, Confidence::P95)?, of(&x, Confidence::P95)?);
-            prop_assert!(close(moved.interval.lo, k * still.interval.lo));
-            prop_assert!(close(moved.interval.hi, k * still.interval.hi));
-            prop_assert!(still.interval.contains(still.value) && still.coverage >= 0.949);
-        }
+        let of = hodges_lehmann_interval;
+        let (moved, still) = (of(&scaled, Confidence::P95)?, of(&x, Confidence::P95)?);
+        prop_assert!(close(moved.interval.lo, k * still.interval.lo));
+        prop_assert!(close(moved.interval.hi, k * still.interval.hi));
+        prop_assert!(still.interval.contains(still.value) && still.coverage >= 0.949);
         if let Ok(serial) = median_interval_serial(&x, Confidence::P95) {
             prop_assert!(serial.estimate.interval.contains(serial.estimate.value));
             prop_assert!(serial.effective_size <= x.len() as f64 && serial.effective_size > 0.0);
@@ -62,8 +60,6 @@ proptest! {
     #[test]
     fn higher_confidence_is_never_narrower(x in values(8..60)) {
         let x = sample(&x);
-        let (p95, p99) = (median_interval(&x, Confidence::P95)?, median_interval(&x, Confidence::P99)?);
-        prop_assert!(p95.interval.within(&p99.interval));
         let p95 = hodges_lehmann_interval(&x, Confidence::P95)?;
         prop_assert!(p95.interval.within(&hodges_lehmann_interval(&x, Confidence::P99)?.interval));
     }

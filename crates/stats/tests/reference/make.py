@@ -35,18 +35,8 @@ def describe(x):
         "values": x.tolist(),
         "mean": x.mean(),
         "variance": x.var(ddof=1) if len(x) > 1 else 0.0,
-        "mad": stats.median_abs_deviation(x),
-        "mad_scaled": stats.median_abs_deviation(x, scale="normal"),
         "quantiles": [[q, np.quantile(x, q)] for q in (0, 0.01, 0.25, 1 / 3, 0.5, 0.9, 0.99, 1)],
-        "median_interval": order_statistics(x, 0.95),
-        "median_interval_99": order_statistics(x, 0.99),
     }
-
-
-def order_statistics(x, level):
-    """The interval scipy gives for the median by inverting the binomial test."""
-    interval = stats.quantile_test(x, q=np.median(x), p=0.5).confidence_interval(level)
-    return [interval.low, interval.high]
 
 
 def walsh(x):
