@@ -19,7 +19,7 @@ use crate::error::MeasureError;
 /// System calls timed in a window; fewer calls of mmap and munmap, which take several times as long.
 const CALLS: u32 = 200;
 const MAPPINGS: u32 = 20;
-/// Bytes of a read, as many as programs usually read at once, and reads in a window.
+/// Bytes of a read, a usual size in programs, and reads in a window.
 const READ_BYTES: usize = 64 << 10;
 const READS: usize = 8;
 const PAGE_BYTES: usize = 4 << 10;
