@@ -42,7 +42,6 @@ pub struct Dump<'a> {
 
 impl<'a> Dump<'a> {
     /// Starts at the beginning of a dump, which need not be UTF-8.
-    #[must_use]
     pub fn new(text: &'a [u8]) -> Self {
         Self { rest: text, line: 1 }
     }

@@ -38,7 +38,6 @@ pub struct Builder<'b, F> {
 
 impl<'b, F: Format> Builder<'b, F> {
     /// Begins a table; the builder replaces signature, length and checksum of `header`.
-    #[must_use]
     pub fn new(buffer: &'b mut [u8], header: Header, fixed: F::Fixed) -> Self {
         let mut writer = Writer::new(buffer);
         Header { signature: F::SIGNATURE, ..header }.write(&mut writer);
@@ -53,7 +52,6 @@ impl<'b, F: Format> Builder<'b, F> {
     }
 
     /// Returns the size of the table so far in bytes, even if the buffer is too small for it.
-    #[must_use]
     pub fn size_bytes(&self) -> usize {
         self.writer.used
     }

@@ -78,7 +78,6 @@ pub fn check(
 
 impl Tables<'_> {
     /// Returns the number of scratch slots that [`check`] needs for these tables.
-    #[must_use]
     pub fn scratch_slots(&self) -> usize {
         fn entries<F: Format>(table: Option<&Table<'_, F>>) -> usize {
             table.map_or(0, |table| table.walk().count())

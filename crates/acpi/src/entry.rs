@@ -19,7 +19,6 @@ pub enum EntryHead {
 
 impl EntryHead {
     /// Returns the size of the head in bytes.
-    #[must_use]
     pub const fn size(self) -> usize {
         match self {
             Self::Byte => 2,
@@ -29,7 +28,6 @@ impl EntryHead {
     }
 
     /// Returns the largest entry length that the length field can hold.
-    #[must_use]
     pub const fn max_length(self) -> u32 {
         match self {
             Self::Byte => u8::MAX as u32,

@@ -42,13 +42,11 @@ pub struct Finding {
 
 impl Finding {
     /// Returns the severity of the problem.
-    #[must_use]
     pub fn severity(&self) -> Severity {
         self.problem.severity()
     }
 
     /// Returns the stable name of the problem, such as `memory-overlaps-across-domains`.
-    #[must_use]
     pub fn code(&self) -> &'static str {
         self.problem.code()
     }

@@ -16,13 +16,11 @@ macro_rules! flags {
             $($(#[$bit_meta])* pub const $bit: Self = Self($value);)*
 
             /// Returns true if every bit of `other` is set.
-            #[must_use]
             pub const fn contains(self, other: Self) -> bool {
                 self.0 & other.0 == other.0
             }
 
             /// Returns these flags together with those of `other`.
-            #[must_use]
             pub const fn with(self, other: Self) -> Self {
                 Self(self.0 | other.0)
             }

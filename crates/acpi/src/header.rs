@@ -77,7 +77,6 @@ impl Header {
     pub const CHECKSUM_OFFSET: usize = 9;
 
     /// Creates a header with the OEM and creator ids of this crate's writers.
-    #[must_use]
     pub const fn new(signature: Signature, revision: u8) -> Self {
         Self {
             signature,
@@ -113,7 +112,6 @@ impl fmt::Display for Header {
 /// Returns the byte that makes a table sum to zero, given all its other bytes.
 ///
 /// For a whole table with a correct checksum the result is zero (ACPI 6.5 §5.2.6).
-#[must_use]
 pub fn checksum(bytes: &[u8]) -> u8 {
     bytes.iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte)).wrapping_neg()
 }

@@ -67,14 +67,12 @@ impl<'a> Table<'a, Layout> {
 
     /// Returns the latency in picoseconds from an initiator's domain to the memory of a target's,
     /// without caches; `None` if no matrix has it.
-    #[must_use]
     pub fn latency_ps(&self, initiator: u32, target: u32, access: Access) -> Option<CellValue> {
         self.memory_reading(initiator, target, [access.latency(), DataType::AccessLatency])
     }
 
     /// Returns the bandwidth in MB/s between an initiator's domain and the memory of a target's,
     /// without caches; `None` if no matrix has it.
-    #[must_use]
     pub fn bandwidth_mb_per_s(
         &self,
         initiator: u32,
@@ -85,7 +83,6 @@ impl<'a> Table<'a, Layout> {
     }
 
     /// Converts a matrix cell to picoseconds or MB/s according to the table's revision.
-    #[must_use]
     pub fn reading(&self, locality: &Locality<'_>, value: u16) -> CellValue {
         CellValue::new(self.header().revision, locality.data_type, locality.base_unit, value)
     }

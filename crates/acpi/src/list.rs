@@ -20,7 +20,6 @@ pub enum List<'a, T> {
 
 impl<'a, T: Scalar> List<'a, T> {
     /// Returns the number of integers.
-    #[must_use]
     pub fn len(&self) -> usize {
         match self {
             Self::Bytes(bytes) => bytes.len().checked_div(T::SIZE).unwrap_or(0),
@@ -29,13 +28,11 @@ impl<'a, T: Scalar> List<'a, T> {
     }
 
     /// Returns true if the list is empty.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Returns the integer at `index`.
-    #[must_use]
     pub fn get(&self, index: usize) -> Option<T> {
         match self {
             Self::Bytes(bytes) => T::read(&mut bytes.get(index.checked_mul(T::SIZE)?..)?),

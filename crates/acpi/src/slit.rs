@@ -56,33 +56,28 @@ impl<'a> Slit<'a> {
     }
 
     /// Returns the header.
-    #[must_use]
     pub fn header(&self) -> &Header {
         &self.header
     }
 
     /// Returns the whole table.
-    #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
     /// Returns the number of rows, which is that of columns; at least 1.
-    #[must_use]
     pub fn localities(&self) -> usize {
         self.localities
     }
 
     /// Returns the distance from one domain to another: 10 is local, 255 unreachable; `None`
     /// outside the matrix.
-    #[must_use]
     pub fn distance(&self, from: u32, to: u32) -> Option<u8> {
         let to = usize::try_from(to).ok()?;
         self.row(usize::try_from(from).ok()?)?.get(to).copied()
     }
 
     /// Returns one row: the distances from a domain to each domain.
-    #[must_use]
     pub fn row(&self, from: usize) -> Option<&'a [u8]> {
         let start = from.checked_mul(self.localities)?;
         self.matrix.get(start..start.checked_add(self.localities)?)
@@ -123,7 +118,6 @@ fn table_size(localities: u64) -> u64 {
 
 /// Returns the size in bytes of a table with this number of localities, or `None` if it exceeds the
 /// largest table.
-#[must_use]
 pub fn size_bytes(localities: usize) -> Option<usize> {
     localities.checked_mul(localities)?.checked_add(Slit::MATRIX_OFFSET)
 }

@@ -35,7 +35,6 @@ record! {
 
 impl Fixed {
     /// Returns the values that the specification requires.
-    #[must_use]
     pub const fn new() -> Self {
         Self { table_revision: 1, reserved: 0 }
     }
@@ -81,13 +80,11 @@ pub struct Memory {
 
 impl Memory {
     /// Returns the last address, or `None` for an empty range and one that extends past 2^64.
-    #[must_use]
     pub fn last(&self) -> Option<u64> {
         self.base.checked_add(self.length_bytes.checked_sub(1)?)
     }
 
     /// Returns true if the entry is enabled.
-    #[must_use]
     pub fn is_enabled(&self) -> bool {
         self.flags.contains(MemoryFlags::ENABLED)
     }
@@ -126,7 +123,6 @@ impl<'a> Table<'a, Layout> {
     }
 
     /// Interprets a domain by the table's revision: in revision 1, only its low 8 bits count.
-    #[must_use]
     pub fn domain(&self, raw: u32) -> u32 {
         if self.header().revision < 2 { raw & 0xff } else { raw }
     }

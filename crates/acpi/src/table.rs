@@ -70,25 +70,21 @@ impl<'a, F: Format> Table<'a, F> {
     }
 
     /// Returns the header.
-    #[must_use]
     pub fn header(&self) -> &Header {
         &self.header
     }
 
     /// Returns the fields between the header and the first entry.
-    #[must_use]
     pub fn fixed(&self) -> &F::Fixed {
         &self.fixed
     }
 
     /// Returns the whole table.
-    #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
     /// Returns all entries that can be reached, unknown ones as raw entries.
-    #[must_use]
     pub fn entries(&self) -> Entries<'a, F> {
         Entries { walk: self.walk(), format: core::marker::PhantomData }
     }

@@ -50,7 +50,6 @@ impl<'a> AnyTable<'a> {
     }
 
     /// Returns the header.
-    #[must_use]
     pub fn header(&self) -> &Header {
         match self {
             Self::Srat(table) => table.header(),

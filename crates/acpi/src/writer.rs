@@ -1,4 +1,5 @@
 //! The writer of a table's bytes into a caller's buffer.
+#![expect(missing_docs, reason = "fields of errors that their names explain")]
 
 use thiserror::Error;
 
@@ -8,38 +9,18 @@ use thiserror::Error;
 pub enum BuildError {
     /// The buffer is too small; its content is unspecified.
     #[error("buffer of {have} bytes, expected at least {needed}")]
-    BufferTooSmall {
-        /// Size of the table in bytes.
-        needed: usize,
-        /// Size of the buffer in bytes.
-        have: usize,
-    },
+    BufferTooSmall { needed: usize, have: usize },
     /// An entry too long for its length field.
     #[error(
         "entry of type {kind:#04x} has {length} bytes, but its length field holds at most {maximum}"
     )]
-    EntryTooLong {
-        /// Type field.
-        kind: u16,
-        /// Size of the entry in bytes.
-        length: usize,
-        /// Largest value of the length field.
-        maximum: u32,
-    },
+    EntryTooLong { kind: u16, length: usize, maximum: u32 },
     /// More list items than the count field can hold, or a matrix that is not rows times columns.
     #[error("{items} items in a list, expected {expected}")]
-    ListLength {
-        /// Number of items given.
-        items: usize,
-        /// Number of items that fits the other lists, or the largest that the count field can hold.
-        expected: usize,
-    },
+    ListLength { items: usize, expected: usize },
     /// A table of 4 GiB or more.
     #[error("table of {length} bytes, but its length field has 32 bits")]
-    TableTooLong {
-        /// Size of the table in bytes.
-        length: usize,
-    },
+    TableTooLong { length: usize },
 }
 
 /// Appends to a buffer, and continues to count after its end.

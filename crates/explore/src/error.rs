@@ -1,4 +1,5 @@
 //! Reasons why there is nothing to show.
+#![expect(missing_docs, reason = "fields of errors that their names explain")]
 
 use std::io;
 use std::path::PathBuf;
@@ -14,10 +15,7 @@ pub enum ExploreError {
         "process {process}: does not exist, or /proc hides it (hidepid); expected the id of a \
          running process, as `ps -e` shows it"
     )]
-    NoProcess {
-        /// Process id.
-        process: u32,
-    },
+    NoProcess { process: u32 },
     /// The kernel does not show the process's memory: it belongs to another user, or root lacks a
     /// capability.
     #[error(
@@ -25,27 +23,16 @@ pub enum ExploreError {
          where its memory is: sudo numalab explore --pid {process} (in a container: docker run \
          --cap-add SYS_PTRACE)"
     )]
-    Denied {
-        /// Process id.
-        process: u32,
-        /// Name of the process.
-        command: String,
-    },
+    Denied { process: u32, command: String },
     /// A file cannot be read.
     #[error("{}: {source}", path.display())]
-    Unreadable {
-        /// The file that was read.
-        path: PathBuf,
-        /// The reason given by the system.
-        source: io::Error,
-    },
+    Unreadable { path: PathBuf, source: io::Error },
     /// The machine itself cannot be read.
     #[error(transparent)]
     Machine(#[from] SysfsError),
     /// The kernel provides neither `numa_maps` nor `move_pages`.
     #[error("process {process}: no numa_maps (a kernel without CONFIG_NUMA), and {source}")]
     NoPlacement {
-        /// Process id.
         process: u32,
         /// The error of `move_pages`.
         source: PageNodesError,
@@ -55,37 +42,21 @@ pub enum ExploreError {
         "process {process}: this copy has no page in proc/{process}/numa_maps, so it is unknown where \
          its memory is; copy that file as the process's user or root, while the process runs"
     )]
-    NotCopied {
-        /// Number of the process.
-        process: u32,
-    },
+    NotCopied { process: u32 },
     /// A line of `numa_maps` lacks nodes.
     #[error(
         "process {process}: proc/{process}/numa_maps has more anonymous pages at {start:x} than \
          pages on nodes, so the line is cut; copy the whole file, not what a terminal shows"
     )]
-    Cut {
-        /// Number of the process.
-        process: u32,
-        /// The mapping's first address.
-        start: u64,
-    },
+    Cut { process: u32, start: u64 },
     /// A file is not a valid dump.
     #[error("{}: {source}", path.display())]
-    Dump {
-        /// The file that was read.
-        path: PathBuf,
-        /// The fault in the dump.
-        source: DumpError,
-    },
+    Dump { path: PathBuf, source: DumpError },
     /// A file does not contain a dump.
     #[error("{}: contains no heap; expected heap.bin of `numalab guest run --kernel numalab -o \
         DIR -- dump=heap`, that kernel's console, or Xen's console with the output of `xl \
         debug-keys u` or `xl debug-keys H`", path.display())]
-    NoHeap {
-        /// The file that was read.
-        path: PathBuf,
-    },
+    NoHeap { path: PathBuf },
     /// `xl` failed.
     #[error("{0}")]
     Xl(#[from] CommandError),

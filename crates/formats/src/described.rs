@@ -11,15 +11,11 @@ const BYTES_PER_NODE: u64 = 1 << 30;
 
 /// Reason why numbers do not describe a machine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "fields of errors that their names explain")]
 pub enum DescribedError {
     /// A uniform machine cannot have this number of cpus.
     #[error("{cpus} cpus: {error}")]
-    Cpus {
-        /// The requested number of cpus.
-        cpus: u32,
-        /// The reason why no machine has this shape.
-        error: UniformError,
-    },
+    Cpus { cpus: u32, error: UniformError },
     /// The emulated nodes do not fit the machine.
     #[error(transparent)]
     Nodes(#[from] EmulationError),
@@ -27,20 +23,10 @@ pub enum DescribedError {
     #[error(
         "expected nodes with the machine's {given_bytes} bytes of memory in all, found {listed_bytes}"
     )]
-    Memory {
-        /// The machine's memory.
-        given_bytes: u64,
-        /// The sum of the listed nodes.
-        listed_bytes: u64,
-    },
+    Memory { given_bytes: u64, listed_bytes: u64 },
     /// The cpus of a part of a known machine do not divide evenly among its nodes.
     #[error("{cpus} cpus: expected a multiple of {nodes}, the nodes with cpus")]
-    Uneven {
-        /// The number of cpus.
-        cpus: u32,
-        /// The number of nodes with cpus.
-        nodes: usize,
-    },
+    Uneven { cpus: u32, nodes: usize },
 }
 
 /// Returns a machine with the nodes of `spec`, or with one node. Without `memory_bytes`, memory is

@@ -1,4 +1,5 @@
 //! Emulated nodes as typed by users: `4`, `2U`, `1G,1G,2G,0`.
+#![expect(missing_docs, reason = "fields of errors that their names explain")]
 
 use numalab_topology::{DistanceError, Distances, EmulatedNode, EmulatedNodes, EmulationSpec};
 
@@ -13,12 +14,7 @@ pub enum EmulationTextError {
              no memory, and :COUNT after it for a number of cpus (4 alone is four equal nodes, \
              2U splits every node in two)"
     )]
-    Node {
-        /// The whole text as given.
-        text: String,
-        /// The rejected item of the text.
-        item: String,
-    },
+    Node { text: String, item: String },
     /// A size in a list of nodes is out of range.
     #[error(transparent)]
     Size(#[from] SizeError),
@@ -27,12 +23,7 @@ pub enum EmulationTextError {
         "`{item}` in the distance table `{text}` is not a distance: expected 10 to 255, rows \
              separated by `;`, such as 10,20;20,10"
     )]
-    Distance {
-        /// The whole text as given.
-        text: String,
-        /// The rejected value.
-        item: String,
-    },
+    Distance { text: String, item: String },
     /// The rows of a distance table do not form a square.
     #[error("distance table: {0}")]
     Table(#[from] DistanceError),

@@ -1,4 +1,5 @@
 //! Errors from reading a format and from writing a machine.
+#![expect(missing_docs, reason = "fields of errors that their names explain")]
 
 use numalab_topology::count;
 
@@ -8,69 +9,38 @@ pub enum ReadError {
     /// A line or a value has a different form.
     #[error("{format}, line {line}: found `{found}`, expected {expected}")]
     Syntax {
-        /// Name of the format.
         format: &'static str,
         /// The line number, from 1.
         line: usize,
-        /// The text found.
         found: String,
-        /// The expected form.
         expected: String,
     },
     /// A required part of the text is missing.
     #[error("{format}: no {what}")]
-    Absent {
-        /// Name of the format.
-        format: &'static str,
-        /// The part that is missing from the text.
-        what: &'static str,
-    },
+    Absent { format: &'static str, what: &'static str },
     /// The text states that there is nothing to read.
     #[error("{format}: the text says `{line}`: it does not describe a machine")]
-    Denied {
-        /// Name of the format.
-        format: &'static str,
-        /// The line with that statement.
-        line: String,
-    },
+    Denied { format: &'static str, line: String },
     /// The text describes fewer items than it announces, because it was truncated.
     #[error(
         "{format}: {what}: {announced} announced, {} described; expected the whole text",
         only(described)
     )]
-    Cut {
-        /// Name of the format.
-        format: &'static str,
-        /// The missing items.
-        what: &'static str,
-        /// The announced items.
-        announced: String,
-        /// The described items.
-        described: String,
-    },
+    Cut { format: &'static str, what: &'static str, announced: String, described: String },
     /// All long lines end at the same column, before cpus that no line lists.
     #[error(
         "{format}: no node lists cpus {missing}, which would follow the lines that end at column \
          {column}: they were cut there; expected whole lines, as `numactl -H > FILE` writes them, or \
          `numactl -H --cpu-compress` if these cpus are offline"
     )]
-    Narrow {
-        /// The format.
-        format: &'static str,
-        /// The missing cpus.
-        missing: String,
-        /// The column.
-        column: usize,
-    },
+    Narrow { format: &'static str, missing: String, column: usize },
     /// The lines have the prefixes of several machines.
     #[error(
         "{format}, line {line}: `{found}` after `{first}` at the beginning of a line; expected the \
          output of one machine, as `grep '^{first}' FILE` selects it"
     )]
     Several {
-        /// Name of the format.
         format: &'static str,
-        /// The prefix of the first machine's lines.
         first: String,
         /// Number of the second machine's first line, from 1.
         line: usize,
@@ -83,36 +53,13 @@ pub enum ReadError {
         count(*distances, "distance"),
         count(*columns, "node")
     )]
-    Row {
-        /// Name of the format.
-        format: &'static str,
-        /// The node of the row.
-        node: String,
-        /// Number of distances in the row.
-        distances: usize,
-        /// Number of columns.
-        columns: usize,
-    },
+    Row { format: &'static str, node: String, distances: usize, columns: usize },
     /// The text has more items than any machine has; it is refused before it costs time and memory.
     #[error("{format}: {found} {what}, expected at most {most}")]
-    TooMany {
-        /// Name of the format.
-        format: &'static str,
-        /// The kind of items, in the plural.
-        what: &'static str,
-        /// Number of items found.
-        found: usize,
-        /// Maximum number accepted.
-        most: usize,
-    },
+    TooMany { format: &'static str, what: &'static str, found: usize, most: usize },
     /// The text is not XML or TOML of this form.
     #[error("{format}: {message}")]
-    Markup {
-        /// Name of the format.
-        format: &'static str,
-        /// The parser's message, with the position.
-        message: String,
-    },
+    Markup { format: &'static str, message: String },
 }
 
 fn only(described: &str) -> String {
@@ -124,18 +71,8 @@ fn only(described: &str) -> String {
 pub enum WriteError {
     /// The format cannot express an essential property of this machine.
     #[error("{format} cannot express {what}")]
-    Inexpressible {
-        /// Name of the format.
-        format: &'static str,
-        /// The property, with the ids concerned.
-        what: String,
-    },
+    Inexpressible { format: &'static str, what: String },
     /// The machine lacks a property that the format requires.
     #[error("{format} needs {what}, which is unknown for this machine")]
-    Unknown {
-        /// Name of the format.
-        format: &'static str,
-        /// The missing property.
-        what: String,
-    },
+    Unknown { format: &'static str, what: String },
 }

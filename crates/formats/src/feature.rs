@@ -8,143 +8,66 @@ mod clear;
 
 use numalab_topology::{Finding, Machine, Severity};
 
-/// A feature of a machine that a format may not be able to represent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Feature {
-    /// Packages.
-    Packages,
-    /// Packages that are parts of nodes.
-    PackagesInNodes,
-    /// Cores, and the thread number of each cpu in its core.
-    Cores,
-    /// L3 groups.
-    L3Groups,
-    /// Caches.
-    Caches,
-    /// Caches other than unified ones of level 3.
-    InnerCaches,
-    /// Lines and associativity of caches.
-    CacheLines,
-    /// Memory.
-    Memory,
-    /// Distances.
-    Distances,
-    /// Distances, some of which are unknown.
-    PartialDistances,
-    /// The distance of a node to itself if it is the only node.
-    LoneDistance,
-    /// Distances other than those to the nearest nodes.
-    FarDistances,
-    /// Cpus that are offline.
-    OfflineCpus,
-    /// Node, package, core and caches of cpus that are offline.
-    OfflinePlaces,
-    /// The online state of cpus.
-    CpuState,
-    /// Cpus without a node.
-    UnplacedCpus,
-    /// Nodes that are offline.
-    OfflineNodes,
-    /// The online state of nodes.
-    NodeState,
-    /// The nodes of cpus and memory.
-    Nodes,
-    /// Memory below a MiB.
-    Bytes,
-    /// Memory to the byte: text for people rounds it.
-    Digits,
-    /// Sizes of memory that differ from those of its ranges.
-    SizesBesideRanges,
-    /// Free memory.
-    FreeMemory,
-    /// Pools of huge pages.
-    HugePages,
-    /// Free huge pages.
-    FreeHugePages,
-    /// Memory-side caches.
-    MemorySideCaches,
-    /// The number of ways of memory-side caches, if above one.
-    MemorySideWays,
-    /// The fact that memory belongs to CXL devices.
-    Cxl,
-    /// Proximity domains.
-    ProximityDomains,
-    /// APIC ids.
-    ApicIds,
-    /// Ranges of physical memory.
-    Ranges,
-    /// Latencies and bandwidths.
-    Access,
-    /// Latencies and bandwidths for an initiator without online cpus.
-    CpulessInitiators,
-    /// The distinction between latencies and bandwidths for cpus and for any initiator.
-    AccessClasses,
-    /// Latencies below a nanosecond.
-    Picoseconds,
-    /// Memory tiers.
-    Tiers,
-    /// Devices on PCI.
-    Devices,
-    /// Ids and drivers of devices.
-    DeviceIds,
-    /// Names of devices.
-    DeviceNames,
-    /// Devices that are near no node, or near an unknown node.
-    UnplacedDevices,
-    /// The restrictions of the process.
-    Allowed,
-    /// Isolated cpus on which the process may run as well.
-    Isolated,
-    /// Cpus that several nodes list, as parts of one node do.
-    SharedCpus,
+/// Defines the features, each with its name in messages.
+macro_rules! features {
+    ($($feature:ident = $name:literal,)*) => {
+        /// A feature of a machine that a format may not be able to represent.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Feature {
+            $(#[doc = $name] $feature,)*
+        }
+
+        /// Every feature with its name.
+        const ALL: [(Feature, &str); [$($name),*].len()] = [$((Feature::$feature, $name)),*];
+    };
 }
 
-/// Every feature with its name in messages; a feature comes before its parts.
-const ALL: [(Feature, &str); 43] = [
-    (Feature::Packages, "packages"),
-    (Feature::PackagesInNodes, "packages inside nodes"),
-    (Feature::Cores, "cores"),
-    (Feature::L3Groups, "L3 groups"),
-    (Feature::Caches, "caches"),
-    (Feature::InnerCaches, "caches other than the L3"),
-    (Feature::CacheLines, "cache lines and associativity"),
-    (Feature::Nodes, "nodes"),
-    (Feature::SharedCpus, "cpus that nodes share"),
-    (Feature::Memory, "memory"),
-    (Feature::Distances, "distances"),
-    (Feature::PartialDistances, "distances, of which some are unknown"),
-    (Feature::LoneDistance, "a single node's distance to itself"),
-    (Feature::FarDistances, "distances beyond the nearest nodes"),
-    (Feature::OfflineCpus, "offline cpus"),
-    (Feature::OfflinePlaces, "the place of offline cpus"),
-    (Feature::CpuState, "which cpus are offline"),
-    (Feature::UnplacedCpus, "cpus without a node"),
-    (Feature::OfflineNodes, "offline nodes"),
-    (Feature::NodeState, "which nodes are offline"),
-    (Feature::Bytes, "memory sizes finer than a MiB"),
-    (Feature::Digits, "memory to the byte"),
-    (Feature::SizesBesideRanges, "sizes of memory that differ from its ranges"),
-    (Feature::FreeMemory, "free memory"),
-    (Feature::HugePages, "huge pages"),
-    (Feature::FreeHugePages, "free huge pages"),
-    (Feature::MemorySideCaches, "memory-side caches"),
-    (Feature::MemorySideWays, "the ways of memory-side caches"),
-    (Feature::Cxl, "which memory belongs to CXL devices"),
-    (Feature::ProximityDomains, "proximity domains"),
-    (Feature::ApicIds, "APIC ids"),
-    (Feature::Ranges, "ranges of memory"),
-    (Feature::Access, "latencies and bandwidths"),
-    (Feature::CpulessInitiators, "latencies and bandwidths seen from nodes without cpus"),
-    (Feature::AccessClasses, "whether latencies and bandwidths were seen by cpus"),
-    (Feature::Picoseconds, "latencies below a nanosecond"),
-    (Feature::Tiers, "memory tiers"),
-    (Feature::Devices, "devices"),
-    (Feature::DeviceIds, "ids and drivers of devices"),
-    (Feature::DeviceNames, "addresses and names of devices"),
-    (Feature::UnplacedDevices, "devices without a node"),
-    (Feature::Allowed, "what the process may use"),
-    (Feature::Isolated, "isolated cpus that the process may use"),
-];
+// In the order in which they are removed from a machine: a feature comes before its parts.
+features! {
+    Packages = "packages",
+    PackagesInNodes = "packages inside nodes",
+    Cores = "cores",
+    L3Groups = "L3 groups",
+    Caches = "caches",
+    InnerCaches = "caches other than the L3",
+    CacheLines = "cache lines and associativity",
+    Nodes = "nodes",
+    SharedCpus = "cpus that nodes share",
+    Memory = "memory",
+    Distances = "distances",
+    PartialDistances = "distances, of which some are unknown",
+    LoneDistance = "a single node's distance to itself",
+    FarDistances = "distances beyond the nearest nodes",
+    OfflineCpus = "offline cpus",
+    OfflinePlaces = "the place of offline cpus",
+    CpuState = "which cpus are offline",
+    UnplacedCpus = "cpus without a node",
+    OfflineNodes = "offline nodes",
+    NodeState = "which nodes are offline",
+    Bytes = "memory sizes finer than a MiB",
+    Digits = "memory to the byte",
+    SizesBesideRanges = "sizes of memory that differ from its ranges",
+    FreeMemory = "free memory",
+    HugePages = "huge pages",
+    FreeHugePages = "free huge pages",
+    MemorySideCaches = "memory-side caches",
+    MemorySideWays = "the ways of memory-side caches",
+    Cxl = "which memory belongs to CXL devices",
+    ProximityDomains = "proximity domains",
+    ApicIds = "APIC ids",
+    Ranges = "ranges of memory",
+    Access = "latencies and bandwidths",
+    CpulessInitiators = "latencies and bandwidths seen from nodes without cpus",
+    AccessClasses = "whether latencies and bandwidths were seen by cpus",
+    Picoseconds = "latencies below a nanosecond",
+    Tiers = "memory tiers",
+    Devices = "devices",
+    DeviceIds = "ids and drivers of devices",
+    DeviceNames = "addresses and names of devices",
+    UnplacedDevices = "devices without a node",
+    Allowed = "what the process may use",
+    Isolated = "isolated cpus that the process may use",
+}
 
 impl Feature {
     /// Returns all features, in the order in which they are removed from a machine.

@@ -1,34 +1,23 @@
 //! Sizes as typed by users: `512M`, `1G`, `16K-1G`.
+#![expect(missing_docs, reason = "fields of errors that their names explain")]
 
 /// Reasons why a string is not a size.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SizeError {
     /// The text is not a number with a unit.
     #[error("`{text}` is not a size: expected a number and K, M, G or T, such as 512M or 1.5G")]
-    Form {
-        /// The rejected text.
-        text: String,
-    },
+    Form { text: String },
     /// A number without a unit where a unit is required.
     #[error("`{text}` has no unit: expected a size such as 512M, 1.5G or 4096B")]
-    Unit {
-        /// The rejected text.
-        text: String,
-    },
+    Unit { text: String },
     /// More than 64 bits of bytes.
     #[error("`{text}` exceeds 64 bits")]
-    TooLarge {
-        /// The rejected text.
-        text: String,
-    },
+    TooLarge { text: String },
     /// A range from a larger to a smaller size, or from zero.
     #[error(
         "`{text}` is not a range of sizes: expected the smaller first and above 0, such as 16K-1G"
     )]
-    Range {
-        /// The rejected text.
-        text: String,
-    },
+    Range { text: String },
 }
 
 /// Maximum number of decimals: further ones would change a TiB by less than a byte.

@@ -1,4 +1,5 @@
 //! Tiers of memory as typed by users: `2G@100ns,8G@300ns,10G/s,cache=64M`.
+#![expect(missing_docs, reason = "fields of errors that their names explain")]
 
 use numalab_topology::{EmulatedTier, TierSpec};
 
@@ -14,24 +15,14 @@ pub enum TierTextError {
     #[error(
         "`{item}` in `{text}`: a tier without a latency, expected SIZE@NS such as {item}@300ns"
     )]
-    NoLatency {
-        /// The whole text as given.
-        text: String,
-        /// The rejected item of the text.
-        item: String,
-    },
+    NoLatency { text: String, item: String },
     /// An item is neither a tier nor a property of one.
     #[error(
         "`{item}` in `{text}`: expected a tier, SIZE@NS, fastest first, optionally followed by its \
          bandwidth limit and its memory-side cache: \
          2G@100ns,8G@300ns,10G/s,cache=64M"
     )]
-    Item {
-        /// The whole text as given.
-        text: String,
-        /// The rejected item of the text.
-        item: String,
-    },
+    Item { text: String, item: String },
 }
 
 /// Parses tiers: `SIZE@NS` begins one, `10G/s` is its bandwidth limit (10^10 bytes per second),

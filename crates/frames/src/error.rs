@@ -1,4 +1,5 @@
 //! Errors of requests and of initialisation, with their facts.
+#![expect(missing_docs, reason = "fields of errors that their names explain")]
 
 use core::fmt;
 
@@ -9,86 +10,36 @@ use crate::ids::{CpuIndex, Frame, NodeIndex, Order, ZoneIndex};
 pub enum InitError {
     /// There are no nodes, or more than [`MAX_NODES`](crate::MAX_NODES).
     #[error("{nodes} nodes: expected 1 to {}", crate::MAX_NODES)]
-    NodeCount {
-        /// Number of rows of the fallback table.
-        nodes: usize,
-    },
+    NodeCount { nodes: usize },
     /// There are no cpus, or more than [`MAX_CPUS`](crate::MAX_CPUS).
     #[error("{cpus} cpus: expected 1 to {}", crate::MAX_CPUS)]
-    CpuCount {
-        /// Number of entries of the cpu table.
-        cpus: usize,
-    },
+    CpuCount { cpus: usize },
     /// A cpu is on a node that does not exist.
     #[error("cpu {cpu} is on node {}: expected a node below {nodes}", node.0)]
-    CpuNode {
-        /// The rejected cpu.
-        cpu: usize,
-        /// Node of the cpu.
-        node: NodeIndex,
-        /// Number of nodes.
-        nodes: usize,
-    },
+    CpuNode { cpu: usize, node: NodeIndex, nodes: usize },
     /// A fallback order does not contain every node once, starting with its own.
     #[error("fallback order of node {node}: expected all {nodes} nodes once, {node} first")]
-    Fallback {
-        /// The node that the order is for.
-        node: usize,
-        /// Number of nodes.
-        nodes: usize,
-    },
+    Fallback { node: usize, nodes: usize },
     /// There are no zones, or more than 8.
     #[error("{zones} zones: expected 1 to 8")]
-    ZoneCount {
-        /// Number of limits given.
-        zones: usize,
-    },
+    ZoneCount { zones: usize },
     /// A zone limit is not above the one before it, or cuts a 2 MiB block.
     #[error("limit {limit:#x} of zone {index}: expected a higher multiple of 2 MiB")]
-    ZoneLimit {
-        /// Index of the zone.
-        index: usize,
-        /// Limit of the zone in bytes.
-        limit: u64,
-    },
+    ZoneLimit { index: usize, limit: u64 },
     /// A range is empty, or extends above the last zone or 52 bits of address.
     #[error("range {index} of {frames} frames at {start}: expected 1 frame or more below the end")]
-    RangeEnd {
-        /// Index of the range.
-        index: usize,
-        /// First frame of the range.
-        start: Frame,
-        /// Length of the range in frames.
-        frames: u64,
-    },
+    RangeEnd { index: usize, start: Frame, frames: u64 },
     /// A range is on a node that does not exist.
     #[error("range {index} is on node {}: expected a node below {nodes}", node.0)]
-    RangeNode {
-        /// Index of the range.
-        index: usize,
-        /// Node of the range.
-        node: NodeIndex,
-        /// Number of nodes.
-        nodes: usize,
-    },
+    RangeNode { index: usize, node: NodeIndex, nodes: usize },
     /// A range starts below the end of the one before it.
     #[error(
         "range {index} at {start} overlaps or precedes the one before it: expected ascending ranges"
     )]
-    RangeOrder {
-        /// Index of the range.
-        index: usize,
-        /// First frame of the range.
-        start: Frame,
-    },
+    RangeOrder { index: usize, start: Frame },
     /// The metadata buffer is too small.
     #[error("{words} words of metadata: expected {expected}")]
-    Metadata {
-        /// Number of words given.
-        words: usize,
-        /// Number of words needed.
-        expected: usize,
-    },
+    Metadata { words: usize, expected: usize },
     /// The cell already contains an allocator.
     #[error("already initialised")]
     Again,
@@ -99,49 +50,25 @@ pub enum InitError {
 pub enum AllocError {
     /// Every eligible frame is in use, or no eligible run of this length is free.
     #[error("no {frames} contiguous eligible frames, including those in cpus' caches")]
-    Exhausted {
-        /// Requested length of the run.
-        frames: u64,
-    },
+    Exhausted { frames: u64 },
     /// As `Exhausted`, but the call interrupted another call on its cpu and could not use the
     /// caches.
     #[error(
         "no {frames} contiguous eligible frames outside the caches, which an interrupted call holds"
     )]
-    ExhaustedNested {
-        /// Requested length of the run.
-        frames: u64,
-    },
+    ExhaustedNested { frames: u64 },
     /// The cpu does not exist.
     #[error("cpu {}: expected one below {cpus}", cpu.0)]
-    UnknownCpu {
-        /// The rejected cpu.
-        cpu: CpuIndex,
-        /// Number of cpus.
-        cpus: usize,
-    },
+    UnknownCpu { cpu: CpuIndex, cpus: usize },
     /// The node does not exist.
     #[error("node {}: expected one below {nodes}", node.0)]
-    UnknownNode {
-        /// The rejected node.
-        node: NodeIndex,
-        /// Number of nodes.
-        nodes: usize,
-    },
+    UnknownNode { node: NodeIndex, nodes: usize },
     /// The zone does not exist.
     #[error("zone {}: expected one below {zones}", zone.0)]
-    UnknownZone {
-        /// The rejected zone.
-        zone: ZoneIndex,
-        /// Number of zones.
-        zones: usize,
-    },
+    UnknownZone { zone: ZoneIndex, zones: usize },
     /// The run has no frames, or more than [`MAX_RUN_FRAMES`](crate::MAX_RUN_FRAMES).
     #[error("a run of {frames} frames: expected 1 to {}", crate::MAX_RUN_FRAMES)]
-    RunLength {
-        /// Requested length.
-        frames: u64,
-    },
+    RunLength { frames: u64 },
     /// An interleave policy gives every node of its mask the weight 0.
     #[error("interleave over no node: expected a node with a weight above 0")]
     NoWeight,
@@ -170,53 +97,27 @@ impl fmt::Display for FreePlace {
 pub enum FreeError {
     /// The frame is already free.
     #[error("frame {frame} is already free, {place}")]
-    AlreadyFree {
-        /// The first such frame.
-        frame: Frame,
-        /// The place of the frame.
-        place: FreePlace,
-    },
+    AlreadyFree { frame: Frame, place: FreePlace },
     /// The frame is not in any range of the machine.
     #[error("frame {frame} is not managed: expected a frame of the memory map")]
-    NotManaged {
-        /// The first such frame.
-        frame: Frame,
-    },
+    NotManaged { frame: Frame },
     /// The frame's range is offline.
     #[error("frame {frame} is offline")]
-    Offline {
-        /// The first such frame.
-        frame: Frame,
-    },
+    Offline { frame: Frame },
     /// The frame is not the first of a block of the order.
     #[error("frame {frame}: expected a multiple of {} frames", order.frames())]
-    Misaligned {
-        /// The rejected frame.
-        frame: Frame,
-        /// The order given.
-        order: Order,
-    },
+    Misaligned { frame: Frame, order: Order },
     /// The run has no frames, or more than [`MAX_RUN_FRAMES`](crate::MAX_RUN_FRAMES).
     #[error("a run of {frames} frames: expected 1 to {}", crate::MAX_RUN_FRAMES)]
-    RunLength {
-        /// The given length.
-        frames: u64,
-    },
+    RunLength { frames: u64 },
     /// The cpu does not exist.
     #[error("cpu {}: expected one below {cpus}", cpu.0)]
-    UnknownCpu {
-        /// The rejected cpu.
-        cpu: CpuIndex,
-        /// Number of cpus.
-        cpus: usize,
-    },
+    UnknownCpu { cpu: CpuIndex, cpus: usize },
     /// The frames extend beyond the allocated run (`checked` builds).
     #[cfg(feature = "checked")]
     #[error("{frames} frames at {frame}: expected at most {left}, up to the end of its run")]
     WrongSize {
-        /// First frame of the rejected part.
         frame: Frame,
-        /// The given length.
         frames: u64,
         /// Number of frames from `frame` to the end of its allocated run.
         left: u64,
@@ -224,14 +125,7 @@ pub enum FreeError {
     /// The frames were allocated for another owner (`checked` builds).
     #[cfg(feature = "checked")]
     #[error("frame {frame} belongs to owner {}, freed by owner {}", expected.0, found.0)]
-    WrongOwner {
-        /// The rejected frame.
-        frame: Frame,
-        /// The owner they were allocated for.
-        expected: crate::Owner,
-        /// The owner that freed them.
-        found: crate::Owner,
-    },
+    WrongOwner { frame: Frame, expected: crate::Owner, found: crate::Owner },
 }
 
 /// Reasons why a range was not brought online or taken offline; nothing has changed.
@@ -239,36 +133,19 @@ pub enum FreeError {
 pub enum RangeError {
     /// An end is neither on a 2 MiB boundary nor at the end of a declared range.
     #[error("range end {frame}: expected a multiple of 512 frames or the end of a declared range")]
-    Misaligned {
-        /// The rejected end of the range.
-        frame: Frame,
-    },
+    Misaligned { frame: Frame },
     /// The range is not wholly in declared memory.
     #[error("frame {frame} is not in the memory map: expected memory declared at the start")]
-    NotManaged {
-        /// The first such frame.
-        frame: Frame,
-    },
+    NotManaged { frame: Frame },
     /// The range has frames in use, so it cannot be taken offline.
     #[error("frame {frame} is in use: expected only free frames")]
-    InUse {
-        /// The first such frame.
-        frame: Frame,
-    },
+    InUse { frame: Frame },
     /// A part of the range is already online (or offline).
     #[error("frame {frame} is already online or offline")]
-    StateAlready {
-        /// The first such frame.
-        frame: Frame,
-    },
+    StateAlready { frame: Frame },
     /// The cpu does not exist.
     #[error("cpu {}: expected one below {cpus}", cpu.0)]
-    UnknownCpu {
-        /// The rejected cpu.
-        cpu: CpuIndex,
-        /// Number of cpus.
-        cpus: usize,
-    },
+    UnknownCpu { cpu: CpuIndex, cpus: usize },
     /// The call interrupted another one on its cpu.
     #[error("called from an interrupt of another call: expected an outermost call")]
     Nested,

@@ -175,13 +175,7 @@ fn read(
         machine.allowed = restriction(&mut reader, &machine, allowed);
     }
     note_oddities(&mut reader, &machine);
-    // Some files of odd trees are read twice.
-    let mut findings: Vec<Finding> = Vec::new();
-    for finding in reader.findings.into_list() {
-        if !findings.contains(&finding) {
-            findings.push(finding);
-        }
-    }
+    let mut findings = reader.findings.into_list();
     let odd = |code: &str| ODD.contains(&code);
     findings.extend(machine.validate().into_iter().filter(|finding| odd(&finding.code)));
     Ok(Reading { machine, findings })

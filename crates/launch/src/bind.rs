@@ -104,32 +104,17 @@ pub enum BindError {
     #[error(transparent)]
     Seat(#[from] SeatError),
     #[error("--numa leaves out every node with memory: {present}")]
-    NoneLeft {
-        /// Nodes with memory.
-        present: NodeSet,
-    },
+    NoneLeft { present: NodeSet },
     /// The node exists, but this process may not allocate from it.
     #[error(
         "--numa: this process may not use memory of node {node}: its cpuset.mems allows {allowed}"
     )]
-    NotAllowed {
-        node: NodeId,
-        /// Nodes with memory that the process may use.
-        allowed: NodeSet,
-    },
+    NotAllowed { node: NodeId, allowed: NodeSet },
     #[error("--numa: node {node} has no memory: expected one of {present}")]
-    NoMemory {
-        node: NodeId,
-        /// Nodes with memory.
-        present: NodeSet,
-    },
+    NoMemory { node: NodeId, present: NodeSet },
     /// The node does not exist.
     #[error("--numa: node {node} does not exist here: expected one of {present}")]
-    NoNode {
-        node: NodeId,
-        /// Nodes with memory.
-        present: NodeSet,
-    },
+    NoNode { node: NodeId, present: NodeSet },
     #[error("--cpus node: expected --policy bind or preferred, with one node")]
     NotOneNode,
     #[error("--cpus node: node {node} has no cpus that this process may use")]

@@ -1,4 +1,5 @@
 //! Time in ticks of the cpu's counter, and the counter's rate against a clock of the caller.
+#![expect(missing_docs, reason = "fields of errors that their names explain")]
 
 use crate::{arch, virtual_time};
 use core::fmt;
@@ -109,35 +110,20 @@ impl Clock {
 pub enum ClockError {
     /// A later reading was below an earlier one.
     #[error("the clock went back from {from} to {to} {unit}; expected one that only advances")]
-    SteppedBack {
-        /// The unit of the readings.
-        unit: &'static str,
-        /// The earlier reading.
-        from: u64,
-        /// The later reading.
-        to: u64,
-    },
+    SteppedBack { unit: &'static str, from: u64, to: u64 },
     /// The counter and the caller's clock disagree on how much time passed.
     #[error(
         "the cpu's counter ran at {first_ticks_per_ns} ticks per ns, then at \
          {second_ticks_per_ns}; expected the same rate within 0.1 %"
     )]
     Inconsistent {
-        /// Rate in the first half of the calibration.
         first_ticks_per_ns: f64,
         /// Rate in the second half.
         second_ticks_per_ns: f64,
     },
     /// A clock did not advance.
     #[error("the clock did not advance from {at} {unit} over {readings} readings")]
-    Stopped {
-        /// The unit of the readings.
-        unit: &'static str,
-        /// The reading that did not change.
-        at: u64,
-        /// Number of readings.
-        readings: u32,
-    },
+    Stopped { unit: &'static str, at: u64, readings: u32 },
 }
 
 /// The number of readings that may show the same nanosecond before the clock counts as stopped.

@@ -4,6 +4,7 @@
 //! E(D(x) + 1). That is one cycle over all lines by construction. It needs no table, and every
 //! line's successor can be computed independently, so the lines are written in address order and by
 //! several threads at once.
+#![expect(missing_docs, reason = "fields of errors that their names explain")]
 
 mod build;
 mod order;
@@ -208,63 +209,29 @@ pub enum CycleError {
     #[error(
         "{size_bytes} bytes are too few for a {pattern} cycle; expected at least {needed_bytes}"
     )]
-    TooSmall {
-        /// The requested pattern.
-        pattern: Pattern,
-        /// The requested size.
-        size_bytes: usize,
-        /// The smallest size possible.
-        needed_bytes: usize,
-    },
+    TooSmall { pattern: Pattern, size_bytes: usize, needed_bytes: usize },
     /// The pattern's block, page or stride does not fit the line size.
     #[error(
         "pattern {pattern} with lines of {line_bytes} bytes; expected a stride that is a \
          multiple of the line, a block or page that is also a power of two"
     )]
-    BadDistance {
-        /// The requested pattern.
-        pattern: Pattern,
-        /// The line size.
-        line_bytes: usize,
-    },
+    BadDistance { pattern: Pattern, line_bytes: usize },
     /// The memory is smaller than the cycle.
     #[error("memory of {memory_bytes} bytes is too small for a cycle of {cycle_bytes} bytes")]
-    MemoryTooSmall {
-        /// The memory given.
-        memory_bytes: usize,
-        /// The cycle's size.
-        cycle_bytes: usize,
-    },
+    MemoryTooSmall { memory_bytes: usize, cycle_bytes: usize },
     /// The memory does not start at a line of the cycle's size.
     #[error("memory at {address:#x}; expected a multiple of the line size {line_bytes}")]
-    Misaligned {
-        /// The start address of the memory.
-        address: usize,
-        /// The cycle's line size.
-        line_bytes: usize,
-    },
+    Misaligned { address: usize, line_bytes: usize },
     /// The given parts do not form one memory in address order.
     #[error(
         "parts of a cycle end at node {joined_nodes} of {nodes}, or belong to different \
              cycles"
     )]
-    PartsDoNotJoin {
-        /// The node up to which the parts fit together.
-        joined_nodes: usize,
-        /// The cycle's number of nodes.
-        nodes: usize,
-    },
+    PartsDoNotJoin { joined_nodes: usize, nodes: usize },
     /// A walk did not visit every node once before it came back.
     #[error(
         "after {loads} loads the walk was at byte {offset_bytes}; expected a cycle of {nodes} \
          nodes that comes back to byte 0 with the last one"
     )]
-    NotOneCycle {
-        /// Number of loads made.
-        loads: usize,
-        /// The position after them, in bytes from the first line.
-        offset_bytes: usize,
-        /// The cycle's number of nodes.
-        nodes: usize,
-    },
+    NotOneCycle { loads: usize, offset_bytes: usize, nodes: usize },
 }

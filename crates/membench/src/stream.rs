@@ -1,4 +1,5 @@
 //! Bandwidth: kernels that go through memory as fast as the instruction set allows.
+#![expect(missing_docs, reason = "fields of errors that their names explain")]
 
 mod access;
 mod kernel;
@@ -232,28 +233,14 @@ impl Pointers {
 pub enum StreamError {
     /// The cpu or the operating system lacks the instruction set.
     #[error("{isa} is not available on this machine")]
-    UnavailableIsa {
-        /// The requested instruction set.
-        isa: Isa,
-    },
+    UnavailableIsa { isa: Isa },
     /// The arrays do not suit the kernel.
     #[error("{given} arrays for {kernel}; expected {} of equal length", kernel.arrays())]
-    WrongArrays {
-        /// The requested kernel.
-        kernel: Kernel,
-        /// Number of arrays given.
-        given: usize,
-    },
+    WrongArrays { kernel: Kernel, given: usize },
     /// There is no line to work on.
     #[error("no memory for {kernel}; expected at least one line for each of its arrays")]
-    Empty {
-        /// The requested kernel.
-        kernel: Kernel,
-    },
+    Empty { kernel: Kernel },
     /// The stride is not a multiple of the line.
     #[error("a stride of {stride_bytes} bytes; expected a multiple of 64")]
-    BadStride {
-        /// The requested stride.
-        stride_bytes: usize,
-    },
+    BadStride { stride_bytes: usize },
 }

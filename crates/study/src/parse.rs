@@ -32,26 +32,11 @@ const RENAMED: [(&str, &str); 1] = [("world", "`backend`, as in [backend.linux-g
 pub enum ParseError {
     /// The text is not TOML, has an unknown key, or lacks one.
     #[error("{origin}: {message}")]
-    Toml {
-        /// The file, or the name of the bundled study.
-        origin: String,
-        /// The parser's message, with line and column.
-        message: String,
-    },
+    Toml { origin: String, message: String },
     #[error("{origin}: {fault}")]
-    Workload {
-        /// The file, or the name of the bundled study, with line and column.
-        origin: String,
-        fault: SpecError,
-    },
+    Workload { origin: String, fault: SpecError },
     #[error("{origin}: {place}: {found}: expected {expected}")]
-    Invalid {
-        /// The file, or the name of the bundled study, with line and column.
-        origin: String,
-        place: StudyPlace,
-        found: String,
-        expected: String,
-    },
+    Invalid { origin: String, place: StudyPlace, found: String, expected: String },
 }
 
 /// Reads a study; `origin` is the file that errors name, and `backends` are those that it may name.

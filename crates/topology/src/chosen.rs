@@ -20,7 +20,6 @@ pub enum Chosen<I: Id> {
 
 impl<I: Id> Chosen<I> {
     /// Returns the selected ones among `all`, or `None` if there is nothing to choose.
-    #[must_use]
     pub fn among(&self, all: &IdSet<I>) -> Option<IdSet<I>> {
         match self {
             Self::All => None,
@@ -30,7 +29,6 @@ impl<I: Id> Chosen<I> {
     }
 
     /// Returns the selected ones among `all`.
-    #[must_use]
     pub fn of(&self, all: &IdSet<I>) -> IdSet<I> {
         self.among(all).unwrap_or_else(|| all.clone())
     }

@@ -4,7 +4,6 @@ use alloc::format;
 use alloc::string::String;
 
 /// Formats a count with its noun: `1 node`, `3 nodes`.
-#[must_use]
 pub fn count(number: usize, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }

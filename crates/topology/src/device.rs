@@ -51,7 +51,6 @@ pub enum DeviceKind {
 impl DeviceKind {
     /// Returns the kind for a PCI class (PCI Code and ID Assignment, section 1): base class,
     /// subclass and interface, one byte each. `None` for bridges and the like.
-    #[must_use]
     pub const fn of_class(class: u32) -> Option<Self> {
         match (class >> 16, (class >> 8) & 0xff) {
             (0x01, _) => Some(Self::Storage),
@@ -80,7 +79,6 @@ impl Device {
     /// Returns true if `name` is one of the device's names, also with its directory (`/dev/nvme0n1`) or
     /// a port (UCX's `mlx5_0:1`), or its address, with any number of digits for the domain (eight
     /// by nvidia-smi) or without the domain 0000.
-    #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         let name = name.rsplit('/').next().unwrap_or(name);
         let is_same = |(domain, rest): (u32, &str)| {
@@ -96,7 +94,6 @@ impl Device {
     }
 
     /// Returns the device's first name, or its address if it has none.
-    #[must_use]
     pub fn name(&self) -> &str {
         self.names.first().unwrap_or(&self.address)
     }

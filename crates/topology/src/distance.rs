@@ -37,14 +37,12 @@ pub enum DistanceError {
 
 impl Distances {
     /// Creates a matrix for `nodes` nodes with all distances unknown.
-    #[must_use]
     pub fn unknown(nodes: usize) -> Self {
         Self { rows: (0..nodes).map(|_| (0..nodes).map(|_| None).collect()).collect() }
     }
 
     /// Creates a matrix in which every node is [`LOCAL_DISTANCE`] from itself and `remote` from
     /// every other.
-    #[must_use]
     pub fn uniform(nodes: usize, remote: u8) -> Self {
         let row = |from| {
             (0..nodes).map(|to| Some(if from == to { LOCAL_DISTANCE } else { remote })).collect()
@@ -68,25 +66,21 @@ impl Distances {
 
     /// Returns true if two nodes are known to be no further from each other than each is from
     /// itself.
-    #[must_use]
     pub fn is_local(&self, one: usize, other: usize) -> bool {
         [(one, other), (other, one)].iter().all(|&(a, b)| self.get(a, b) == Some(LOCAL_DISTANCE))
     }
 
     /// Returns the number of nodes.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
     /// Returns true if the matrix covers no nodes.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
     /// Returns the distance between two dense node indices, if known.
-    #[must_use]
     pub fn get(&self, from: usize, to: usize) -> Option<u8> {
         *self.rows.get(from)?.get(to)?
     }
@@ -100,7 +94,6 @@ impl Distances {
 
     /// Returns the matrix of only these dense node indices, in this order; empty for an empty
     /// matrix.
-    #[must_use]
     pub fn among(&self, nodes: &[usize]) -> Self {
         if self.is_empty() {
             return Self::default();
@@ -110,13 +103,11 @@ impl Distances {
     }
 
     /// Returns true if every entry is known.
-    #[must_use]
     pub fn is_complete(&self) -> bool {
         self.rows.iter().flatten().all(Option::is_some)
     }
 
     /// Returns the distinct known values, smallest first.
-    #[must_use]
     pub fn values(&self) -> Vec<u8> {
         let mut values: Vec<u8> = self.rows.iter().flatten().copied().flatten().collect();
         values.sort_unstable();

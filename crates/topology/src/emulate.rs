@@ -1,4 +1,5 @@
 //! Emulation of a machine with other nodes: its cpus and memory are divided again.
+#![expect(missing_docs, reason = "fields of errors that their names explain")]
 
 mod cpus;
 mod memory;
@@ -52,10 +53,7 @@ pub struct EmulatedNode {
 pub enum EmulationError {
     /// The number of nodes is zero or too large.
     #[error("{nodes} emulated nodes: expected 1 to {MAX_NODES}")]
-    NodeCount {
-        /// Requested number of nodes.
-        nodes: usize,
-    },
+    NodeCount { nodes: usize },
     /// The base machine has no node that can be split.
     #[error("the machine has no online node that could be split")]
     NothingToSplit,
@@ -69,20 +67,10 @@ pub enum EmulationError {
     },
     /// The nodes need more cpus than there are.
     #[error("the nodes need {}, but the machine has {present} online", count(*asked, "cpu"))]
-    Cpus {
-        /// Cpus needed.
-        asked: usize,
-        /// Online cpus.
-        present: usize,
-    },
+    Cpus { asked: usize, present: usize },
     /// The distance table is for another number of nodes.
     #[error("the distance table has {rows} rows, expected {nodes}, one for each node")]
-    DistanceTable {
-        /// Rows in the table.
-        rows: usize,
-        /// Emulated nodes.
-        nodes: usize,
-    },
+    DistanceTable { rows: usize, nodes: usize },
 }
 
 /// An emulated node under construction.
@@ -94,7 +82,6 @@ struct NodePart {
 
 impl EmulationSpec {
     /// Creates a specification with the distances of the physical machine.
-    #[must_use]
     pub const fn new(nodes: EmulatedNodes) -> Self {
         let distances = None;
         Self { nodes, distances }
@@ -130,7 +117,6 @@ impl EmulationSpec {
 
     /// Returns the listed nodes and distances that make another machine resemble `model`: the same
     /// number of nodes, each with the same amount of memory and number of online cpus.
-    #[must_use]
     pub fn like(model: &Machine) -> Self {
         let online = model.online_cpus();
         let nodes = model.nodes.iter().map(|node| EmulatedNode {

@@ -30,7 +30,6 @@ impl Machine {
     /// built before, then to the smaller id. An unknown distance counts as [`REMOTE_DISTANCE`].
     /// Nodes without cpus are like any other, as after a boot: Linux prefers them in principle, but
     /// builds the orders before it has attached any cpu to its node (seen on x86, Linux 6.1).
-    #[must_use]
     pub fn fallback_orders(&self) -> Vec<FallbackOrder> {
         let mut builder = Builder::new(self);
         let online = self.nodes.iter().enumerate().filter(|(_, node)| node.online);

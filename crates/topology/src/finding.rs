@@ -31,7 +31,6 @@ impl fmt::Display for Finding {
 
 impl Finding {
     /// Returns a finding.
-    #[must_use]
     pub fn new(
         severity: Severity,
         code: &str,
@@ -63,8 +62,11 @@ impl Findings {
     /// problem.
     pub const MAX_ALIKE: usize = 8;
 
-    /// Adds a finding.
+    /// Adds a finding, unless it is there: some files of odd trees are read twice.
     pub fn push(&mut self, finding: Finding) {
+        if self.list.contains(&finding) {
+            return;
+        }
         let count = self.counts.entry(finding.code.clone()).or_default();
         *count += 1;
         if *count <= Self::MAX_ALIKE {
@@ -99,7 +101,6 @@ impl Findings {
 
     /// Returns the findings in the order in which they were added, each kind followed by the number
     /// of those not kept.
-    #[must_use]
     pub fn into_list(mut self) -> Vec<Finding> {
         for (code, count) in self.counts {
             let Some(more) = count.checked_sub(Self::MAX_ALIKE).filter(|&more| more > 0) else {

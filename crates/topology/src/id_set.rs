@@ -1,4 +1,5 @@
 //! Sets of ids and their list format.
+#![expect(missing_docs, reason = "fields of errors that their names explain")]
 
 use alloc::borrow::ToOwned;
 use alloc::string::String;
@@ -31,7 +32,6 @@ pub struct IdSet<I> {
 
 impl<I: Id> IdSet<I> {
     /// Creates an empty set.
-    #[must_use]
     pub const fn new() -> Self {
         Self { ranges: Vec::new(), kind: PhantomData }
     }
@@ -75,25 +75,21 @@ impl<I: Id> IdSet<I> {
     }
 
     /// Returns true if `id` is in the set.
-    #[must_use]
     pub fn contains(&self, id: I) -> bool {
         self.place(id.number()).is_some()
     }
 
     /// Returns the number of ids in the set.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.ranges.iter().map(|&(first, last)| (last - first) as usize + 1).sum()
     }
 
     /// Returns true if the set is empty.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
     /// Returns the smallest id.
-    #[must_use]
     pub fn first(&self) -> Option<I> {
         self.ranges.first().map(|&(first, _)| I::from_number(first))
     }
@@ -104,7 +100,6 @@ impl<I: Id> IdSet<I> {
     }
 
     /// Returns the set as a mask in words of 32 bits, with the lowest ids first; at least one word.
-    #[must_use]
     pub fn mask_words(&self) -> Vec<u32> {
         let last = self.iter().next_back().map_or(0, |last| last.number());
         let mut words = alloc::vec![0; last as usize / 32 + 1];
@@ -115,7 +110,6 @@ impl<I: Id> IdSet<I> {
     }
 
     /// Returns the ids that are in both sets.
-    #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         let (mut ranges, mut others) = (Vec::new(), other.ranges.iter().peekable());
         for &(first, last) in &self.ranges {
@@ -129,7 +123,6 @@ impl<I: Id> IdSet<I> {
     }
 
     /// Returns the ids of this set that are not in `other`.
-    #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
         let mut shared = self.intersection(other).ranges.into_iter().peekable();
         let mut left = Vec::new();
@@ -150,7 +143,6 @@ impl<I: Id> IdSet<I> {
     }
 
     /// Returns true if every id of this set is in `other`.
-    #[must_use]
     pub fn is_subset(&self, other: &Self) -> bool {
         let holds = |&(first, last): &(u32, u32)| {
             other.place(first).is_some_and(|at| other.ranges[at].1 >= last)
@@ -223,34 +215,13 @@ impl<I: Id> fmt::Debug for IdSet<I> {
 pub enum IdListError {
     /// An item is neither a number nor a range nor a range with a stride.
     #[error("`{item}` in the {what} list `{list}`: expected a number or a range such as 0-3")]
-    Item {
-        /// The kind of thing in the list.
-        what: &'static str,
-        /// The whole list.
-        list: String,
-        /// The item that cannot be read.
-        item: String,
-    },
+    Item { what: &'static str, list: String, item: String },
     /// A range ends before it begins.
     #[error("range `{item}` in the {what} list `{list}` ends before it begins")]
-    Reversed {
-        /// The kind of thing in the list.
-        what: &'static str,
-        /// The whole list.
-        list: String,
-        /// The reversed range.
-        item: String,
-    },
+    Reversed { what: &'static str, list: String, item: String },
     /// An id is larger than [`MAX_ID`].
     #[error("{what} {number} in the list `{list}` is above {MAX_ID}")]
-    TooLarge {
-        /// The kind of thing in the list.
-        what: &'static str,
-        /// The whole list.
-        list: String,
-        /// The id.
-        number: u32,
-    },
+    TooLarge { what: &'static str, list: String, number: u32 },
 }
 
 impl<I: Id> FromStr for IdSet<I> {

@@ -67,19 +67,16 @@ pub struct CpuGroup {
 
 impl Machine {
     /// Returns the node with this id.
-    #[must_use]
     pub fn node(&self, id: NodeId) -> Option<&Node> {
         self.node_index(id).and_then(|index| self.nodes.get(index))
     }
 
     /// Returns the dense index of the node with this id.
-    #[must_use]
     pub fn node_index(&self, id: NodeId) -> Option<usize> {
         self.nodes.binary_search_by_key(&id, |node| node.id).ok()
     }
 
     /// Returns the cpu with this id.
-    #[must_use]
     pub fn cpu(&self, id: CpuId) -> Option<&Cpu> {
         let index = self.cpus.binary_search_by_key(&id, |cpu| cpu.id).ok()?;
         self.cpus.get(index)
@@ -92,7 +89,6 @@ impl Machine {
     }
 
     /// Returns the tier of a node's memory, if the system has tiers.
-    #[must_use]
     pub fn tier_of(&self, id: NodeId) -> Option<u32> {
         let tier = self.tiers.iter().find(|tier| tier.nodes.contains(id));
         tier.map(|tier| tier.id)
@@ -101,7 +97,6 @@ impl Machine {
     /// Returns the best latency and bandwidth of reading a node's memory that the firmware gives
     /// for any node's cpus: in picoseconds, and in 10^6 bytes per second. Those of other
     /// initiators, such as a GPU or a network card, do not count.
-    #[must_use]
     pub fn best_read(&self, target: NodeId) -> (Option<u64>, Option<u64>) {
         let cpus = self.cpu_nodes();
         let is_of_cpus = |access: &&AccessAttributes| {
@@ -118,33 +113,28 @@ impl Machine {
     }
 
     /// Returns the distance from one node to another, if known.
-    #[must_use]
     pub fn distance(&self, from: NodeId, to: NodeId) -> Option<u8> {
         self.distances.get(self.node_index(from)?, self.node_index(to)?)
     }
 
     /// Returns the distance from one node to another as a cost; `None` also if one cannot be
     /// reached.
-    #[must_use]
     pub fn cost_distance(&self, from: NodeId, to: NodeId) -> Option<u8> {
         self.distance(from, to).filter(|&distance| distance != UNREACHABLE_DISTANCE)
     }
 
     /// Returns the online cpus.
-    #[must_use]
     pub fn online_cpus(&self) -> CpuSet {
         self.cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect()
     }
 
     /// Returns the device with this name or address.
-    #[must_use]
     pub fn device(&self, name: &str) -> Option<&Device> {
         self.devices.iter().find(|device| device.is_called(name))
     }
 
     /// Returns the online cpus that the calling process may run on, or all online cpus if the
     /// restriction is unknown.
-    #[must_use]
     pub fn usable_cpus(&self) -> CpuSet {
         match &self.allowed {
             Some(allowed) => self.online_cpus().intersection(&allowed.cpus),
@@ -154,7 +144,6 @@ impl Machine {
 
     /// Returns the nodes with memory that the calling process may use, or all of them if the
     /// restriction is unknown.
-    #[must_use]
     pub fn usable_memory_nodes(&self) -> NodeSet {
         let nodes = self.memory_nodes();
         match &self.allowed {
@@ -167,14 +156,12 @@ impl Machine {
 
     /// Returns one cpu of every core: the first thread that is online and that the calling process may
     /// use, as by [`Machine::one_per_core`].
-    #[must_use]
     pub fn first_threads(&self) -> Vec<CpuId> {
         self.one_per_core(&self.usable_cpus())
     }
 
     /// Returns one of `cpus` per core: the first thread, in order of package, L3 group and core. A
     /// cpu of unknown core counts as a core.
-    #[must_use]
     pub fn one_per_core(&self, cpus: &CpuSet) -> Vec<CpuId> {
         let chosen = self.cpus.iter().filter(|cpu| cpus.contains(cpu.id));
         let mut chosen: Vec<&Cpu> = chosen.collect();
@@ -184,14 +171,12 @@ impl Machine {
     }
 
     /// Returns the nodes that are online and have memory, or may have some.
-    #[must_use]
     pub fn memory_nodes(&self) -> NodeSet {
         let has_memory = |node: &&Node| node.online && node.may_have_memory();
         self.nodes.iter().filter(has_memory).map(|node| node.id).collect()
     }
 
     /// Returns the nodes that have at least one online cpu.
-    #[must_use]
     pub fn cpu_nodes(&self) -> NodeSet {
         let mut named: NodeSet =
             self.cpus.iter().filter(|cpu| cpu.online).filter_map(|cpu| cpu.node).collect();
@@ -205,7 +190,6 @@ impl Machine {
     /// Returns the first node that lists exactly the cpus of `node`, if another one does: Linux on
     /// x86 with `numa=fake` lists the cpus of a real node for each part of it. A cpu names the
     /// first.
-    #[must_use]
     pub fn first_with_cpus_of(&self, node: &Node) -> Option<NodeId> {
         let mut before = self.nodes.iter().take_while(|other| other.id != node.id);
         let first = before.find(|other| !node.cpus.is_empty() && other.cpus == node.cpus)?;
@@ -219,7 +203,6 @@ impl Machine {
     }
 
     /// Returns the tiers starting with that of the cpus: first that one, then the slower ones.
-    #[must_use]
     pub fn tiers_from_cpus(&self) -> Vec<&MemoryTier> {
         let with_cpus = self.cpu_nodes();
         let is_fast = |tier: &&MemoryTier| !tier.nodes.intersection(&with_cpus).is_empty();
@@ -229,31 +212,26 @@ impl Machine {
     }
 
     /// Returns the memory of all nodes in bytes.
-    #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.nodes.iter().fold(0, |sum, node| sum.saturating_add(node.memory_bytes))
     }
 
     /// Returns the packages (sockets) by number.
-    #[must_use]
     pub fn packages(&self) -> Vec<CpuGroup> {
         self.groups(|cpu| cpu.package)
     }
 
     /// Returns the cores by dense index, with SMT siblings in one group.
-    #[must_use]
     pub fn cores(&self) -> Vec<CpuGroup> {
         self.groups(|cpu| cpu.core)
     }
 
     /// Returns the L3 groups (CCDs on AMD) by dense index.
-    #[must_use]
     pub fn l3_groups(&self) -> Vec<CpuGroup> {
         self.groups(|cpu| cpu.l3_group)
     }
 
     /// Returns the caches that hold data for `cpu`, nearest first.
-    #[must_use]
     pub fn data_caches_of(&self, cpu: CpuId) -> Vec<&Cache> {
         let holds_data =
             |cache: &&Cache| cache.kind != CacheKind::Instruction && cache.cpus.contains(cpu);

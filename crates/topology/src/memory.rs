@@ -37,7 +37,6 @@ pub struct MemoryRange {
 
 impl MemoryRange {
     /// Returns the first address after the range; `None` if that is beyond 64 bits.
-    #[must_use]
     pub fn end(&self) -> Option<u64> {
         self.base.checked_add(self.length_bytes)
     }

@@ -96,7 +96,6 @@ impl Placement {
 
     /// Returns its cpus in the order of their nodes, so that a share of them is on one node where
     /// it fits.
-    #[must_use]
     pub fn cpus_by_node(&self, machine: &Machine) -> Vec<CpuId> {
         let cpus = self.cpus.clone().unwrap_or_else(|| machine.usable_cpus());
         let mut cpus: Vec<CpuId> = cpus.iter().collect();

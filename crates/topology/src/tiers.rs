@@ -148,7 +148,6 @@ impl TierSpec {
 
     /// Returns the bandwidth limit of each tier's memory in 10^6 bytes per second, 0 for none;
     /// `None` if no tier has a limit.
-    #[must_use]
     pub fn limits_mb_per_s(&self) -> Option<Vec<u64>> {
         let limits = self.tiers.iter().map(|tier| tier.bandwidth_mb_per_s);
         let limited = limits.clone().any(|limit| limit.is_some());

@@ -1,4 +1,5 @@
 //! Machines made from a few numbers, as a base for emulated nodes.
+#![expect(missing_docs, reason = "fields of errors that their names explain")]
 
 use alloc::vec::Vec;
 
@@ -42,28 +43,15 @@ pub enum UniformError {
          {l3_groups} L3 groups: expected at least one core in each L3 group, one L3 group \
          in each package, and whole cores"
     )]
-    Shape {
-        /// Logical cpus.
-        cpus: u32,
-        /// Logical cpus per core.
-        threads_per_core: u32,
-        /// Packages.
-        packages: u32,
-        /// L3 groups.
-        l3_groups: u32,
-    },
+    Shape { cpus: u32, threads_per_core: u32, packages: u32, l3_groups: u32 },
     /// There are more cpus than an id list can hold.
     #[error("{cpus} cpus: expected at most {}", crate::MAX_ID + 1)]
-    TooManyCpus {
-        /// Logical cpus.
-        cpus: u32,
-    },
+    TooManyCpus { cpus: u32 },
 }
 
 impl UniformMachine {
     /// Returns the shape with one L3 group per package and one cpu per core; `cpus` are those of all
     /// packages.
-    #[must_use]
     pub const fn of_packages(packages: u32, cpus: u32, memory_bytes: u64) -> Self {
         Self { cpus, threads_per_core: 1, packages, l3_groups: packages, memory_bytes }
     }

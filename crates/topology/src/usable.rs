@@ -11,7 +11,6 @@ impl Machine {
     /// Returns the machine without the cpus and the memory that the calling process may not use,
     /// and without nodes that have nothing left; the whole machine if the restriction is unknown.
     /// Ids are unchanged.
-    #[must_use]
     pub fn usable_part(&self) -> Self {
         let (cpus, memory) = (self.usable_cpus(), self.usable_memory_nodes());
         let node = |node: &Node| Node {
@@ -43,7 +42,6 @@ impl Machine {
 
     /// Returns the nodes with memory and usable cpus from which the calling process may not take
     /// memory.
-    #[must_use]
     pub fn forbidden_local_nodes(&self) -> NodeSet {
         let cpus = self.usable_cpus();
         let has_usable = |node: &&Node| !node.cpus.intersection(&cpus).is_empty();

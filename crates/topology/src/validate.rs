@@ -41,7 +41,6 @@ impl Machine {
     /// | `access-initiator-cpu-less` | warning | cpu accesses from a node without cpus |
     /// | `access-local-slower` | warning | a node's own memory slower than another's |
     /// | `access-order` | warning | nearer by distance, slower by latency |
-    #[must_use]
     pub fn validate(&self) -> Vec<Finding> {
         let mut findings = Findings::default();
         cpus::check(self, &mut findings);

@@ -15,7 +15,6 @@ const NEAR: u64 = 30;
 /// Returns, for each node with memory in order of node, the smallest weights that distribute pages
 /// in proportion to the nodes' bandwidths, so that all of them are busy for the same time. `None`
 /// if fewer than two nodes have memory, or if a bandwidth is unknown.
-#[must_use]
 pub fn interleave_weights(machine: &Machine) -> Option<Vec<(NodeId, u64)>> {
     let nodes = machine.memory_nodes();
     let bandwidths = nodes.iter().map(|node| Some((node, machine.best_read(node).1?)));
@@ -24,7 +23,6 @@ pub fn interleave_weights(machine: &Machine) -> Option<Vec<(NodeId, u64)>> {
 
 /// Returns the same weights for nodes with these bandwidths, in any one unit. `None` for fewer than
 /// two nodes, or if one has no bandwidth.
-#[must_use]
 pub fn weights_by_bandwidth(nodes: &[(NodeId, u64)]) -> Option<Vec<(NodeId, u64)>> {
     let bandwidths: Vec<u64> = nodes.iter().map(|&(_, bandwidth)| bandwidth).collect();
     if bandwidths.len() < 2 || bandwidths.contains(&0) {

@@ -9,21 +9,10 @@ const QUOTED: usize = 80;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OutputError {
     #[error("`{command}`: {ending}: {last_words}")]
-    Failed {
-        /// The beginning of the command line.
-        command: String,
-        ending: Ending,
-        /// The last line of its output.
-        last_words: String,
-    },
+    Failed { command: String, ending: Ending, last_words: String },
     /// The output lacks what its tool should print.
     #[error("no {what} in the output: expected {expected}, found {found:?}")]
-    Missing {
-        what: String,
-        expected: &'static str,
-        /// The beginning of the output.
-        found: String,
-    },
+    Missing { what: String, expected: &'static str, found: String },
     /// There is more than one value where one is expected.
     #[error("{count} values of {what} in the output, expected one")]
     Several { what: String, count: usize },
@@ -43,17 +32,10 @@ pub enum OutputError {
     #[error("{what} is in `{unit}`, expected `{expected}`")]
     OtherUnit { what: String, unit: String, expected: String },
     #[error("no metric {wanted:?} in the output, which has {available}")]
-    NoMetric {
-        wanted: String,
-        /// The names of the available metrics.
-        available: String,
-    },
+    NoMetric { wanted: String, available: String },
     /// The tool reports that it cannot do this here.
     #[error("not possible on this machine: {reason}")]
-    NotApplicable {
-        /// The message of the tool.
-        reason: String,
-    },
+    NotApplicable { reason: String },
     #[error("the output is not JSON: {reason}")]
     NoJson { reason: String },
 }
@@ -99,12 +81,7 @@ pub enum SpecError {
     Source { name: String, metric: String },
     /// A key is only valid for the other kind of workload.
     #[error("workload {name:?}: `{key}` is only valid with `{with}`")]
-    Misplaced {
-        name: String,
-        key: &'static str,
-        /// The key that it requires.
-        with: &'static str,
-    },
+    Misplaced { name: String, key: &'static str, with: &'static str },
     #[error("workload {name:?}, metric {metric:?}: {error}")]
     Pattern { name: String, metric: String, error: PatternError },
     /// A regular expression is invalid.

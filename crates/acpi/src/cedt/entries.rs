@@ -85,7 +85,6 @@ impl<'a> FixedMemoryWindow<'a> {
 
 /// Returns the number of host bridges a window is interleaved over, or `None` for a reserved
 /// encoding (CXL 3.1 table 9-22, "ENIW").
-#[must_use]
 pub fn interleave_ways(encoded: u8) -> Option<u8> {
     Some(match encoded {
         0..=4 => 1_u8.checked_shl(encoded.into())?,

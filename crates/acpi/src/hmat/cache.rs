@@ -110,7 +110,6 @@ pub enum WritePolicy {
 
 impl CacheAttributes {
     /// Packs the five fields; levels and policies are truncated to four bits.
-    #[must_use]
     pub fn new(levels: u8, level: u8, how: Associativity, when: WritePolicy, line: u16) -> Self {
         let how = match how {
             Associativity::None => 0,
@@ -131,19 +130,16 @@ impl CacheAttributes {
     }
 
     /// Returns bits 3:0, the number of memory-side cache levels.
-    #[must_use]
     pub fn levels(self) -> u8 {
         self.nibble(0)
     }
 
     /// Returns bits 7:4, the level of this cache.
-    #[must_use]
     pub fn level(self) -> u8 {
         self.nibble(4)
     }
 
     /// Returns bits 11:8, the associativity.
-    #[must_use]
     pub fn associativity(self) -> Associativity {
         match self.nibble(8) {
             0 => Associativity::None,
@@ -154,7 +150,6 @@ impl CacheAttributes {
     }
 
     /// Returns bits 15:12, the write policy.
-    #[must_use]
     pub fn write_policy(self) -> WritePolicy {
         match self.nibble(12) {
             0 => WritePolicy::None,
@@ -165,7 +160,6 @@ impl CacheAttributes {
     }
 
     /// Returns bits 31:16, the line size in bytes.
-    #[must_use]
     pub fn line_bytes(self) -> u16 {
         let [_, _, low, high] = self.bits.to_le_bytes();
         u16::from_le_bytes([low, high])

@@ -21,13 +21,11 @@ flags! {
 
 impl LocalityFlags {
     /// Returns bits 3:0, the hierarchy: 0 for memory, n for its n-th level memory-side cache.
-    #[must_use]
     pub fn hierarchy(self) -> u8 {
         self.0 & 0xf
     }
 
     /// Returns true if the values are for memory, not for a memory-side cache.
-    #[must_use]
     pub fn is_memory(self) -> bool {
         self.hierarchy() == 0
     }
@@ -81,13 +79,11 @@ pub struct Locality<'a> {
 
 impl<'a> Locality<'a> {
     /// Returns the quantity in the matrix, or `None` for a reserved type.
-    #[must_use]
     pub fn data_type(&self) -> Option<DataType> {
         DataType::from_code(self.data_type)
     }
 
     /// Returns the cell of a pair of domains, as stored.
-    #[must_use]
     pub fn value(&self, initiator: u32, target: u32) -> Option<u16> {
         let row = self.initiators.iter().position(|domain| domain == initiator)?;
         let column = self.targets.iter().position(|domain| domain == target)?;

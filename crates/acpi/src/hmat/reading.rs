@@ -21,7 +21,6 @@ pub enum DataType {
 
 impl DataType {
     /// Returns the type of a code, or `None` for a reserved one.
-    #[must_use]
     pub fn from_code(code: u8) -> Option<Self> {
         Some(match code {
             0 => Self::AccessLatency,
@@ -35,7 +34,6 @@ impl DataType {
     }
 
     /// Returns true for a latency, in picoseconds, and false for a bandwidth, in MB/s.
-    #[must_use]
     pub fn is_latency(self) -> bool {
         matches!(self, Self::AccessLatency | Self::ReadLatency | Self::WriteLatency)
     }
@@ -116,7 +114,6 @@ impl CellValue {
     /// From revision 2 on, a cell times the base unit is in picoseconds or MB/s (ACPI 6.5 table
     /// 5.146). In revision 1 it is in tenths of a nanosecond or of a MB/s, as Linux reads it
     /// (`hmat_normalize`), and rounded up as Linux does.
-    #[must_use]
     pub fn new(revision: u8, data_type: u8, base_unit: u64, value: u16) -> Self {
         match value {
             0 => return Self::Unknown,
@@ -136,7 +133,6 @@ impl CellValue {
     }
 
     /// Returns picoseconds or MB/s, if the cell has a value.
-    #[must_use]
     pub fn value(self) -> Option<u64> {
         match self {
             Self::Value(value) => Some(value),

@@ -126,7 +126,6 @@ impl<'a> Gicc<'a> {
     const MPIDR: usize = 28;
 
     /// Returns the processor's MPIDR, available since ACPI 5.1.
-    #[must_use]
     pub fn mpidr(&self) -> Option<u64> {
         u64::read(&mut self.extension.get(Self::MPIDR..)?)
     }

@@ -5,7 +5,6 @@ use crate::finding::Severity;
 
 impl Problem {
     /// Returns the severity of the problem.
-    #[must_use]
     pub fn severity(&self) -> Severity {
         match self {
             Self::BytesAfterTable { .. }
@@ -46,7 +45,6 @@ impl Problem {
     }
 
     /// Returns the stable name of the problem.
-    #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
             Self::TooShort { .. } => "too-short",

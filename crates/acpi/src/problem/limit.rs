@@ -18,26 +18,14 @@ pub const MAX_TABLE_BYTES: u32 = 4 << 20;
 pub enum LimitProblem {
     /// A table of more than [`MAX_TABLE_BYTES`].
     #[error("header gives a length of {length} bytes, expected at most {MAX_TABLE_BYTES}")]
-    TableTooLarge {
-        /// Length in the header.
-        length: u32,
-    },
+    TableTooLarge { length: u32 },
     /// A SLIT of more than [`MAX_DOMAINS`] rows.
     #[error("{localities} localities, expected at most {MAX_DOMAINS}")]
-    TooManyLocalities {
-        /// Number of localities that the table gives.
-        localities: u64,
-    },
+    TooManyLocalities { localities: u64 },
     /// A proximity domain of [`MAX_DOMAINS`] or more; Linux then drops the whole SRAT.
     #[error("proximity domain {domain}, expected below {MAX_DOMAINS}, the limit of Linux")]
-    DomainTooLarge {
-        /// The domain concerned.
-        domain: u32,
-    },
+    DomainTooLarge { domain: u32 },
     /// More processors than [`MAX_PROCESSORS`].
     #[error("{processors} processors, expected at most {MAX_PROCESSORS}")]
-    TooManyProcessors {
-        /// Number of processor entries.
-        processors: usize,
-    },
+    TooManyProcessors { processors: usize },
 }

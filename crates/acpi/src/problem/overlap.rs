@@ -10,39 +10,14 @@ pub enum OverlapProblem {
     #[error(
         "memory at {base:#x} of domain {domain} overlaps that of domain {other_domain} at {other:#06x}"
     )]
-    AcrossDomains {
-        /// First address.
-        base: u64,
-        /// Domain of the range.
-        domain: u32,
-        /// Domain of the other entry.
-        other_domain: u32,
-        /// Offset of the other entry.
-        other: usize,
-    },
+    AcrossDomains { base: u64, domain: u32, other_domain: u32, other: usize },
     /// Hot-pluggable or non-volatile memory of two domains, as in QEMU when an NVDIMM is in the
     /// hot-plug range; Linux uses such a SRAT.
     #[error(
         "memory at {base:#x} of domain {domain}, absent at boot, overlaps that of domain {other_domain} at {other:#06x}"
     )]
-    HotPlug {
-        /// First address.
-        base: u64,
-        /// Domain of the range.
-        domain: u32,
-        /// Domain of the other entry.
-        other_domain: u32,
-        /// Offset of the other entry.
-        other: usize,
-    },
+    HotPlug { base: u64, domain: u32, other_domain: u32, other: usize },
     /// Memory that belongs to two entries of one domain.
     #[error("memory at {base:#x} of domain {domain} overlaps that at {other:#06x}")]
-    WithinDomain {
-        /// First address.
-        base: u64,
-        /// Domain of the range.
-        domain: u32,
-        /// Offset of the other entry.
-        other: usize,
-    },
+    WithinDomain { base: u64, domain: u32, other: usize },
 }

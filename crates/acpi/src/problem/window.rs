@@ -8,26 +8,11 @@ use thiserror::Error;
 pub enum WindowProblem {
     /// A window that is not aligned as CXL requires.
     #[error("{field} {value:#x} is not a multiple of {alignment:#x}")]
-    Unaligned {
-        /// The specification's name of the field.
-        field: &'static str,
-        /// Value of the field.
-        value: u64,
-        /// Required alignment.
-        alignment: u64,
-    },
+    Unaligned { field: &'static str, value: u64, alignment: u64 },
     /// Two CXL windows over the same addresses.
     #[error("window at {base:#x} overlaps that at {other:#06x}")]
-    Overlap {
-        /// First address.
-        base: u64,
-        /// Offset of the other entry.
-        other: usize,
-    },
+    Overlap { base: u64, other: usize },
     /// A window interleaved over a host bridge that no CHBS describes.
     #[error("interleave target {uid:#x} has no CXL host bridge entry")]
-    TargetUnknown {
-        /// UID of the host bridge.
-        uid: u32,
-    },
+    TargetUnknown { uid: u32 },
 }

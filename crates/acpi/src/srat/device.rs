@@ -54,7 +54,6 @@ pub enum DeviceHandle {
 
 impl DeviceAffinity {
     /// Returns the device's handle.
-    #[must_use]
     pub fn handle(&self) -> DeviceHandle {
         let [a, b, c, d, e, f, g, h, i, j, k, l, ..] = self.handle;
         match self.handle_type {

@@ -50,14 +50,12 @@ record! {
 
 impl LocalApicAffinity {
     /// Returns all 32 bits of the proximity domain.
-    #[must_use]
     pub fn domain(&self) -> u32 {
         let [b, c, d] = self.domain_high;
         u32::from_le_bytes([self.domain_low, b, c, d])
     }
 
     /// Creates the entry of an enabled processor.
-    #[must_use]
     pub fn new(apic_id: u8, domain: u32) -> Self {
         let [domain_low, b, c, d] = domain.to_le_bytes();
         let domain_high = [b, c, d];
@@ -172,7 +170,6 @@ pub enum Entry<'a> {
 
 impl Entry<'_> {
     /// Returns the 32-bit domain of an enabled entry; an ITS has no flags and is always enabled.
-    #[must_use]
     pub fn enabled_domain(&self) -> Option<u32> {
         let (domain, enabled) = match self {
             Self::LocalApic(cpu) => (cpu.domain(), cpu.flags.contains(AffinityFlags::ENABLED)),

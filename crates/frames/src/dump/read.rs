@@ -1,4 +1,5 @@
 //! Parser of a dump, which is untrusted: every length is checked before it is used.
+#![expect(missing_docs, reason = "fields of errors that their names explain")]
 
 use super::{
     CACHE_BYTES, CACHED, COUNT, HEADER_BYTES, MAGIC, OFFLINE, REGION_BYTES, RESERVED, ROWS,
@@ -13,28 +14,16 @@ pub enum DumpError {
     Magic,
     /// The bytes end within a record.
     #[error("truncated: a record at byte {offset} goes beyond the end")]
-    Truncated {
-        /// Offset of the record.
-        offset: usize,
-    },
+    Truncated { offset: usize },
     /// A region is empty, above the largest address, or of an unknown node or zone.
     #[error("region {index} is invalid: expected start < end, and a known node and zone")]
-    Region {
-        /// Index of the region.
-        index: usize,
-    },
+    Region { index: usize },
     /// The count of a block differs from the bits of its rows, or is above 512.
     #[error("block at byte {offset}: its number of free frames does not match its rows")]
-    Block {
-        /// Offset of the block's record.
-        offset: usize,
-    },
+    Block { offset: usize },
     /// There are bytes after the last record.
     #[error("{bytes} bytes follow the end of the dump")]
-    Trailing {
-        /// Number of bytes.
-        bytes: usize,
-    },
+    Trailing { bytes: usize },
 }
 
 /// A dump that has been validated as a whole.

@@ -26,7 +26,6 @@ pub enum CommandError {
     /// The command exceeded its time limit and was terminated.
     #[error("`{command}` did not end within {} s{}", limit.as_secs_f64(), ended_with_it(.left))]
     TimedOut {
-        /// The program and its arguments.
         command: String,
         limit: Duration,
         /// Other processes of its group that were ended with it, such as `sleep (1234)`.
@@ -37,18 +36,9 @@ pub enum CommandError {
     Interrupted { program: String },
     /// The command returned a status other than 0.
     #[error("`{command}`: {status}: {stderr}")]
-    Failed {
-        /// The program and its arguments.
-        command: String,
-        status: ExitStatus,
-        stderr: String,
-    },
+    Failed { command: String, status: ExitStatus, stderr: String },
     #[error("`{command}` printed {dropped_bytes} bytes more than the limit of 8 MiB")]
-    TooMuch {
-        /// The program and its arguments.
-        command: String,
-        dropped_bytes: usize,
-    },
+    TooMuch { command: String, dropped_bytes: usize },
 }
 
 impl Classed for CommandError {

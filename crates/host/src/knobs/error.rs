@@ -45,11 +45,7 @@ pub enum KnobError {
     )]
     Unknown { name: String },
     #[error("knob {name}: this kernel has no {}", file.display())]
-    Absent {
-        name: String,
-        /// The file that does not exist.
-        file: PathBuf,
-    },
+    Absent { name: String, file: PathBuf },
     #[error("knob {name}: {}: {reason}; run as root, outside a container", file.display())]
     Denied { name: String, file: PathBuf, reason: String },
     /// The prior value cannot be read, so it could not be restored.
@@ -66,15 +62,7 @@ pub enum KnobError {
         "knob {name}: not changed, since {} could not be restored to {value:?} ({reason})",
         file.display()
     )]
-    OneWay {
-        name: String,
-        /// The file that would stay changed.
-        file: PathBuf,
-        /// The file's current value.
-        value: String,
-        /// The kernel's error when that value was written.
-        reason: String,
-    },
+    OneWay { name: String, file: PathBuf, value: String, reason: String },
     #[error("knob {name}: the kernel refuses {value:?}{expected}")]
     Refused {
         name: String,
@@ -92,24 +80,14 @@ pub enum KnobError {
          (hugepages={wanted})",
         file.display()
     )]
-    FewerPages {
-        name: String,
-        file: PathBuf,
-        wanted: u64,
-        /// Pages in the pool afterwards.
-        had: u64,
-    },
+    FewerPages { name: String, file: PathBuf, wanted: u64, had: u64 },
     /// An earlier run left settings behind.
     #[error(
         "an earlier run ended without restoring {} ({}): run `numalab knobs restore` first",
         numalab_topology::count(*count, "setting"),
         journal.display()
     )]
-    Stale {
-        /// Number of files that still have to be restored.
-        count: usize,
-        journal: PathBuf,
-    },
+    Stale { count: usize, journal: PathBuf },
     #[error(
         "another numalab holds the settings of this machine ({} is locked): wait until it ends",
         lock.display()
@@ -132,15 +110,11 @@ pub enum KnobError {
         journal: PathBuf,
         /// Line number, from 1.
         line: usize,
-        /// The fault in the line.
         reason: String,
     },
     /// Some settings could not be restored.
     #[error("not restored: {}", .files.join("; "))]
-    NotRestored {
-        /// Each file, with its prior and its current value.
-        files: Vec<String>,
-    },
+    NotRestored { files: Vec<String> },
 }
 
 impl Classed for KnobError {

@@ -16,34 +16,16 @@ pub enum IdentityError {
         "{present} is set, as by {launcher}, but {missing} is not: set it, or start the ranks by \
          srun, mpirun or --ranks"
     )]
-    Incomplete {
-        /// The variable that is set.
-        present: &'static str,
-        missing: &'static str,
-        launcher: Launcher,
-    },
+    Incomplete { present: &'static str, missing: &'static str, launcher: Launcher },
     #[error(
         "{name}={rank} is set by {launcher}, which does not say how many ranks there are: set {SIZE} to their number"
     )]
-    NoSize {
-        /// The variable of the rank.
-        name: &'static str,
-        rank: usize,
-        launcher: Launcher,
-    },
+    NoSize { name: &'static str, rank: usize, launcher: Launcher },
     /// The rank is not below the number of ranks.
     #[error(
         "{name}={value}, but {of}={limit}, as {launcher} says: expected a rank below their number"
     )]
-    Beyond {
-        /// The variable of the rank.
-        name: &'static str,
-        value: usize,
-        /// The variable of the number of ranks.
-        of: &'static str,
-        limit: usize,
-        launcher: Launcher,
-    },
+    Beyond { name: &'static str, value: usize, of: &'static str, limit: usize, launcher: Launcher },
     /// This host has more ranks than the total number.
     #[error(
         "{name}={local}, but {of}={size}, as {launcher} says: expected at most all ranks on one host"
@@ -65,11 +47,9 @@ pub enum IdentityError {
          it, for the same rank: unset the stale one, such as {name} from an mpirun around {other}"
     )]
     LeftOver {
-        /// The variable of the local rank, or of the number of ranks on this host.
         name: &'static str,
         value: usize,
         launcher: Launcher,
-        /// The other launcher's variable for the same.
         other_name: &'static str,
         other_value: usize,
         other: Launcher,
@@ -79,23 +59,13 @@ pub enum IdentityError {
         "--ranks {asked}: this process is already a rank ({name}={rank}, set by {launcher}): omit \
          --ranks, or start it outside of {launcher}"
     )]
-    RankAlready {
-        asked: usize,
-        /// The variable of this process's rank.
-        name: &'static str,
-        rank: usize,
-        launcher: Launcher,
-    },
+    RankAlready { asked: usize, name: &'static str, rank: usize, launcher: Launcher },
     /// Two launchers disagree about the number of ranks.
     #[error(
         "srun started {tasks} tasks, but each finds a world of {size}: the MPI plugin does not \
          match (srun --mpi=pmi2 for MPICH, --mpi=pmix for Open MPI)"
     )]
-    SingletonWorld {
-        tasks: usize,
-        /// The number of ranks that the process sees.
-        size: usize,
-    },
+    SingletonWorld { tasks: usize, size: usize },
 }
 
 impl Classed for IdentityError {

@@ -48,49 +48,26 @@ pub enum PlacementError {
     NoDomain,
     /// The architecture has no such node.
     #[error("domain {domain} is not in the architecture file: its nodes are {present}")]
-    UnknownDomain {
-        /// The domain requested.
-        domain: NodeId,
-        /// The existing nodes.
-        present: NodeSet,
-    },
+    UnknownDomain { domain: NodeId, present: NodeSet },
     /// The domain has no usable core.
     #[error("domain {domain} has no usable core: SKIP_CORES excludes {skipped} of its cpus {cpus}")]
-    NoCore {
-        domain: NodeId,
-        cpus: CpuSet,
-        /// Number of cpus that are skipped.
-        skipped: usize,
-    },
+    NoCore { domain: NodeId, cpus: CpuSet, skipped: usize },
     /// This process may not run on any of the domain's cpus.
     #[error(
         "domain {domain} has no usable core: this process may run on cpus {allowed}, and its cpus are {cpus}"
     )]
-    NotAllowed {
-        domain: NodeId,
-        cpus: CpuSet,
-        /// The cpus that the process may run on.
-        allowed: CpuSet,
-    },
+    NotAllowed { domain: NodeId, cpus: CpuSet, allowed: CpuSet },
     /// The domain has more cores than a run can have steps.
     #[error(
         "domain {domain} has {cores} usable cores: expected at most {MOST_CORES}, since each core \
          adds a step, and each step lists the cpus of all its ranks"
     )]
-    TooManyCores {
-        domain: NodeId,
-        /// Number of its cores.
-        cores: usize,
-    },
+    TooManyCores { domain: NodeId, cores: usize },
     /// The L3 groups of a domain are unknown.
     #[error(
         "domain {domain} cannot be interleaved: CCDS_PER_NUMA does not divide its {cores} cores"
     )]
-    NoGroups {
-        domain: NodeId,
-        /// Number of its cores.
-        cores: usize,
-    },
+    NoGroups { domain: NodeId, cores: usize },
 }
 
 /// Upper bound of a domain's cores: each step lists all of its cpus, and the largest single-kernel

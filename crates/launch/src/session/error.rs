@@ -24,7 +24,6 @@ pub enum SessionError {
     SharedCpu {
         /// The second rank.
         rank: usize,
-        /// The first rank.
         other: usize,
         host: String,
         cpu: CpuId,
@@ -38,13 +37,7 @@ pub enum SessionError {
         count(*cpus, "cpu"),
         count(*ranks, "rank")
     )]
-    WrappedMap {
-        /// Number of cpus in the list.
-        cpus: usize,
-        /// Number of ranks on the host.
-        ranks: usize,
-        host: String,
-    },
+    WrappedMap { cpus: usize, ranks: usize, host: String },
     /// A rank is not on the cpu that the launcher's map gives it.
     #[error(
         "rank {rank} should be on cpu {expected} by srun's map_cpu, but may run on {affinity}: is task/affinity or task/cgroup configured?"
@@ -57,11 +50,7 @@ pub enum SessionError {
     },
     /// None of the requested cpus is left.
     #[error("rank {rank} may run on cpus {affinity}, none of which was requested")]
-    NoCpu {
-        rank: usize,
-        /// The cpus that it may run on.
-        affinity: CpuSet,
-    },
+    NoCpu { rank: usize, affinity: CpuSet },
     /// The file of a result cannot be created.
     #[error("{}: {error}", .path.display())]
     Create { path: PathBuf, error: io::Error },
@@ -70,11 +59,7 @@ pub enum SessionError {
     Write { path: PathBuf, error: io::Error },
     /// A rank moved, so the table lacks a size.
     #[error("{reason}; the other rows are kept in {}", .part.display())]
-    Incomplete {
-        /// The file of complete rows.
-        part: PathBuf,
-        reason: String,
-    },
+    Incomplete { part: PathBuf, reason: String },
     /// Another run is writing the same result.
     #[error("{}: another run is writing to it: wait until it ends, or stop it", .path.display())]
     InUse { path: PathBuf },

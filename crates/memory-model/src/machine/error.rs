@@ -1,4 +1,5 @@
 //! Faults in a machine's description.
+#![expect(missing_docs, reason = "fields of errors that their names explain")]
 
 use super::SCHEMA;
 use crate::curve::CurveError;
@@ -17,18 +18,12 @@ pub enum MachineError {
     Json(#[from] serde_json::Error),
     /// The schema is another format or version.
     #[error("schema is `{found}`, expected `{SCHEMA}`")]
-    Schema {
-        /// The schema found.
-        found: String,
-    },
+    Schema { found: String },
     /// A list or matrix has the wrong size.
     #[error("`{field}` has {found} entries, expected {expected}, one per {per}")]
     Length {
-        /// The list or the row of a matrix.
         field: &'static str,
-        /// The number of entries found.
         found: usize,
-        /// The number of entries expected.
         expected: usize,
         /// The unit that has one entry each: `node`.
         per: &'static str,
@@ -38,116 +33,49 @@ pub enum MachineError {
     Count {
         /// `nodes` or `vCPUs`.
         what: &'static str,
-        /// The number found.
         found: usize,
-        /// The largest supported number.
         most: usize,
     },
     /// The host's pages have a size that no processor supports.
     #[error("`tlb` host_page_bytes is {bytes}, expected 4096, 2097152 or 1073741824")]
-    HostPages {
-        /// The size found.
-        bytes: u64,
-    },
+    HostPages { bytes: u64 },
     /// A vCPU is on a node that does not exist.
     #[error("vCPU {vcpu} is on node position {node}, expected 0 to {last}")]
-    NoSuchNode {
-        /// Number of the vCPU.
-        vcpu: usize,
-        /// The node's position.
-        node: usize,
-        /// The last valid position.
-        last: usize,
-    },
+    NoSuchNode { vcpu: usize, node: usize, last: usize },
     /// A memory range ends before it begins, or overlaps another one.
     #[error("range {start:#x}-{end:#x} of node {id} {problem}")]
-    Range {
-        /// First address.
-        start: u64,
-        /// First address after it.
-        end: u64,
-        /// The node's number.
-        id: u32,
-        /// The fault found.
-        problem: &'static str,
-    },
+    Range { start: u64, end: u64, id: u32, problem: &'static str },
     /// A figure is negative or too large.
     #[error("`{field}` has {value}, expected 0 to {most}")]
-    Figure {
-        /// Name of the field.
-        field: &'static str,
-        /// The figure found.
-        value: f64,
-        /// The largest allowed figure.
-        most: f64,
-    },
+    Figure { field: &'static str, value: f64, most: f64 },
     /// A bandwidth is too small to transfer anything in a reasonable time.
     #[error("`{field}` has {value} MB/s, expected {LEAST_MB_S} or more, or 0 for no limit")]
-    Bandwidth {
-        /// Name of the field.
-        field: &'static str,
-        /// The bandwidth found.
-        value: f64,
-    },
+    Bandwidth { field: &'static str, value: f64 },
     /// Curves are invalid.
     #[error("`{field}` {error}")]
-    Curve {
-        /// Name of the field.
-        field: &'static str,
-        /// The fault found.
-        error: CurveError,
-    },
+    Curve { field: &'static str, error: CurveError },
     /// A bandwidth is given together with curves, whose last points are bandwidths.
     #[error("`{bandwidth}` and `{load}` exclude each other")]
-    BandwidthAndLoad {
-        /// The field of the bandwidths.
-        bandwidth: &'static str,
-        /// Name of the field with the curves.
-        load: &'static str,
-    },
+    BandwidthAndLoad { bandwidth: &'static str, load: &'static str },
     /// Transfers need private caches, which hold the lines, but no vCPU has one.
     #[error("`transfers` (stage owners) needs `caches` of scope `cpu`, which hold the lines")]
     NoOwnCaches,
     /// Two nodes have the same number.
     #[error("node {id} is listed twice")]
-    NodeTwice {
-        /// Number given twice.
-        id: u32,
-    },
+    NodeTwice { id: u32 },
     /// The caches do not fit into the host's memory.
     #[error("the caches have {lines} lines together, expected at most {MOST_LINES}")]
-    Lines {
-        /// The lines of all vCPUs and groups.
-        lines: u64,
-    },
+    Lines { lines: u64 },
     /// A cache has an impossible shape.
     #[error("cache level {level}: {problem}")]
-    Cache {
-        /// Number of the level.
-        level: u8,
-        /// The fault found.
-        problem: &'static str,
-    },
+    Cache { level: u8, problem: &'static str },
     /// A TLB's entries are not a whole number of sets.
     #[error("TLB level {level}: entries must be a whole number of sets of its ways")]
-    TlbSets {
-        /// Number of the level.
-        level: u8,
-    },
+    TlbSets { level: u8 },
     /// A TLB holds pages of a size that does not exist.
     #[error("TLB level {level}: page size {bytes}, expected 4096, 2097152 or 1073741824")]
-    Page {
-        /// Number of the level.
-        level: u8,
-        /// The size found.
-        bytes: u64,
-    },
+    Page { level: u8, bytes: u64 },
     /// Page tables are on a node that does not exist.
     #[error("`tlb` puts page tables on node position {node}, expected 0 to {last}")]
-    NoNodeForTables {
-        /// The node's position.
-        node: usize,
-        /// The last valid position.
-        last: usize,
-    },
+    NoNodeForTables { node: usize, last: usize },
 }

@@ -19,20 +19,12 @@ pub enum BisectError {
     EndNotBuilt { commit: String, reason: String },
     /// A build ended with a status that aborts the bisection, as in git-bisect(1).
     #[error("the build of commit {commit} was aborted: {reason}")]
-    BuildGivenUp {
-        commit: String,
-        /// Exit status or signal of the build.
-        reason: String,
-    },
+    BuildGivenUp { commit: String, reason: String },
     /// A successful build named no file.
     #[error(
         "the last line of the build of commit {commit} is {printed:?}: expected the kernel's path"
     )]
-    NoKernel {
-        commit: String,
-        /// Last output line of the build.
-        printed: String,
-    },
+    NoKernel { commit: String, printed: String },
     /// No sample could be taken of one of the two end commits.
     #[error("commit {commit}: {source}")]
     EndNotRun { commit: String, source: BackendError },
@@ -46,19 +38,10 @@ pub enum BisectError {
     NoRatio { metric: String, value: f64 },
     /// The study does not measure the metric.
     #[error("metric {wanted:?}: expected {known}")]
-    NoMetric {
-        wanted: String,
-        /// The metrics measured, in words.
-        known: String,
-    },
+    NoMetric { wanted: String, known: String },
     /// The study has no such treatment, or several and none is named.
     #[error("--treatment{wanted}: expected one of {known}")]
-    NoTreatment {
-        /// The treatment requested, behind a space.
-        wanted: String,
-        /// The treatments of the study.
-        known: String,
-    },
+    NoTreatment { wanted: String, known: String },
     /// Neither the backend nor the workload's command uses the file that a build makes.
     #[error(
         "workload {workload} does not use what is built from a commit: expected {{kernel}} in its \

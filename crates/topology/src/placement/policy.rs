@@ -28,7 +28,6 @@ impl MemoryPolicy {
     pub const NAMES: [&str; 5] = ["local", "bind", "preferred", "interleave", "weighted"];
 
     /// Returns the policy that takes memory of this node only.
-    #[must_use]
     pub fn bound_to(node: NodeId) -> Self {
         Self::Bind(NodeSet::from_iter([node]))
     }
@@ -59,7 +58,6 @@ impl MemoryPolicy {
     }
 
     /// Returns the policy's nodes; none for [`MemoryPolicy::Local`].
-    #[must_use]
     pub fn nodes(&self) -> NodeSet {
         match self {
             Self::Local => NodeSet::new(),

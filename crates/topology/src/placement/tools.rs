@@ -18,7 +18,6 @@ const KUBELET: &str = "kubelet --cpu-manager-policy=static --memory-manager-poli
 impl Placement {
     /// Returns the command line of each tool that runs a program like this, and the tool's name.
     /// Tools that cannot express the placement are left out.
-    #[must_use]
     pub fn commands(&self, program: &str) -> Vec<(&'static str, String)> {
         let numactl = self.numactl();
         let numactl = (!numactl.is_empty()).then(|| format!("numactl {numactl}"));
@@ -46,7 +45,6 @@ impl Placement {
     }
 
     /// Returns the options of numactl(8).
-    #[must_use]
     pub fn numactl(&self) -> String {
         let cpus = match (&self.nodes, &self.cpus) {
             (Some(nodes), _) => Some(format!("--cpunodebind={nodes}")),

@@ -28,7 +28,6 @@ impl Machine {
     /// no nodes. Domains beyond [`numalab_acpi::MAX_DOMAINS`] and processors beyond
     /// [`numalab_acpi::MAX_PROCESSORS`] are left out. Problems of the tables are found by
     /// [`numalab_acpi::check`], and problems of the machine by [`Machine::validate`].
-    #[must_use]
     pub fn from_tables(tables: &Tables<'_>) -> Self {
         let mut domains = tables.srat.as_ref().map(Domains::of).unwrap_or_default();
         let mut ranges =
