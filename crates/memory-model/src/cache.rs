@@ -1,4 +1,5 @@
-//! Decides which accesses reach memory: set-associative caches with LRU replacement.
+//! Decides which accesses reach memory: set-associative caches with LRU replacement, or random replacement
+//! of all lines of a set but the most recent one.
 //!
 //! Each level holds the lines last requested from it. Stores allocate a line like loads, and a line
 //! that was stored to goes back to the next level when it is evicted. Shared caches compute the set
@@ -28,6 +29,8 @@ pub struct Cache {
     line_shift: u32,
     /// Present if others use the cache as well.
     others: Option<Others>,
+    /// Present if it evicts any line but the most recent one: the last random number.
+    draws: Option<Figure>,
 }
 
 /// Marks lines that were modified since they left memory and the next level.
@@ -90,7 +93,13 @@ impl Cache {
             sets_by: Sets::Lowest,
             line_shift,
             others: None,
+            draws: None,
         }
+    }
+
+    /// Returns the cache with random replacement of all lines but the most recent one of a set.
+    pub(crate) fn at_random(self) -> Self {
+        Self { draws: Some(Figure::default()), ..self }
     }
 
     /// Looks up an address and makes its line the most recent one; returns whether it was present.
@@ -125,8 +134,30 @@ impl Cache {
         if let Some(others) = &self.others {
             others.took(self.first(address), self.ways - 1, now_ps);
         }
+        if newer != 0 {
+            newer = self.instead_of(newer, set);
+        }
         let evicted = (newer & MODIFIED != 0).then(|| ((newer & !MODIFIED) - 1) << self.line_shift);
         Reply { held: false, evicted }
+    }
+
+    /// Returns the line to evict from a full set that has got a new one, in place of the oldest one, which
+    /// is kept if another one is drawn.
+    #[inline]
+    fn instead_of(&self, oldest: u64, set: &[Figure]) -> u64 {
+        let Some(draws) = self.draws.as_ref().filter(|_| self.ways > 2) else { return oldest };
+        // A linear congruential generator (D. Knuth, The Art of Computer Programming 2, 3.3.4).
+        let next = draws.get().wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        draws.set(next);
+        let drawn = usize::try_from(next >> 33).unwrap_or(0) % (self.ways - 1);
+        // The first two are the new line and the most recent one before it.
+        let Some(place) = set.len().checked_sub(drawn).filter(|place| *place < set.len()) else {
+            return oldest;
+        };
+        let evicted = set[place].get();
+        (place + 1..set.len()).for_each(|older| set[older - 1].set(set[older].get()));
+        set[set.len() - 1].set(oldest);
+        evicted
     }
 
     /// Returns true if the line of an address is the most recent one of its set.
@@ -192,12 +223,7 @@ impl Cache {
         let line = match self.sets_by {
             Sets::Lowest => line,
             Sets::All(bits) => line ^ line >> bits ^ line >> (2 * bits),
-            Sets::Scattered(bits) => {
-                // Hashes the frame, by the golden ratio (D. Knuth, The Art of Computer
-                // Programming, 6.4), and takes the highest bits, which are mixed best.
-                let frame = (line >> bits).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-                frame << bits | line & ((1 << bits) - 1)
-            }
+            Sets::Scattered(bits) => scattered(line >> bits) << bits | line & ((1 << bits) - 1),
         };
         let set = self.set_mask.map_or_else(|| line % self.sets, |mask| line & mask);
         usize::try_from(set).unwrap_or(0) * self.ways
@@ -215,6 +241,16 @@ impl Cache {
     pub fn clear(&self) {
         self.lines.iter().for_each(|line| line.set(0));
     }
+}
+
+/// Returns a frame's number as if it had been assigned at random. The multiplier alone spreads consecutive
+/// frames more evenly than chance would, so the bits are mixed twice (D. Stafford's variant of the finaliser
+/// of MurmurHash3, 2011).
+#[inline]
+fn scattered(frame: u64) -> u64 {
+    let frame = (frame ^ frame >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let frame = (frame ^ frame >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (frame ^ frame >> 31) >> 16
 }
 
 #[cfg(test)]
@@ -357,5 +393,39 @@ mod tests {
             }
             assert!(held(64 * sets, u64::from(ways) * 2) > f64::from(ways), "not in one set");
         }
+    }
+    #[test]
+    fn consecutive_frames_fall_into_places_as_if_at_random() {
+        // 32 places for eight frames each; of 256 frames at random, 36 find no room.
+        let kept = |first: u64| {
+            let cache = Cache::scattered(&level(2048, 8), 4096);
+            let lines = || (first..first + 256).map(|frame| frame * 4096);
+            lines().for_each(|line| _ = cache.access(line));
+            lines().filter(|line| cache.holds(*line)).count()
+        };
+        let kept: Vec<usize> = (0..64).map(|part| kept(part << 9)).collect();
+        let mean = kept.iter().sum::<usize>() / kept.len();
+        assert!((217..224).contains(&mean), "{mean} of 256: {kept:?}");
+    }
+    #[test]
+    fn a_cache_that_evicts_at_random_keeps_some_lines_of_a_set_that_is_too_small() {
+        let hits = |ways: u32, lines: u64| {
+            let cache = Cache::new(&level(1, ways)).at_random();
+            let line = |at: u64| cache.access(at % lines * 64);
+            (0..100 * lines).for_each(|at| _ = line(at));
+            (0..100 * lines).filter(|at| line(*at)).count() as f64 / (100 * lines) as f64
+        };
+        assert!(hits(8, 8) == 1.0);
+        // If the oldest line were evicted, none would be there.
+        let [nine, sixteen] = [9, 16].map(|lines| hits(8, lines));
+        assert!((0.6..0.8).contains(&nine) && (0.1..0.2).contains(&sixteen), "{nine} {sixteen}");
+        assert_eq!([1, 2].map(|ways| hits(ways, 3)), [0.0; 2], "nothing to choose from");
+        let cache = Cache::new(&level(1, 4)).at_random();
+        let evicts = |at: u64| cache.request(at * 64, true, 0).evicted;
+        assert_eq!([0, 1, 2, 3].map(evicts), [None; 4]);
+        assert!(
+            (4..50).all(|at| evicts(at).is_some_and(|of| of < (at - 1) * 64)),
+            "not the last one"
+        );
     }
 }

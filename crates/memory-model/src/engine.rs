@@ -123,9 +123,16 @@ impl Engine {
         levels.sort_by_key(|level| level.level);
         let host_page_bytes = machine.tlb.as_ref().and_then(|tlb| tlb.host_page_bytes);
         let frame_bytes = host_page_bytes.unwrap_or(u64::MAX);
+        let timing = machine.core.and_then(|core| core.timing);
+        let evicts_at_random = timing.is_some_and(|timing| timing.family.evicts_at_random());
+        let cache = |level: &CacheLevel| {
+            let cache = Cache::scattered(level, frame_bytes);
+            let is_farther_own = level.scope == Scope::Cpu && level.level > 1;
+            if evicts_at_random && is_farther_own { cache.at_random() } else { cache }
+        };
         let caches = |scope| {
             let of_scope = levels.iter().filter(move |level| level.scope == scope);
-            of_scope.map(|level| Cache::scattered(level, frame_bytes)).collect::<Vec<_>>()
+            of_scope.map(cache).collect::<Vec<_>>()
         };
         let lines = |level: &CacheLevel| level.size_bytes / u64::from(level.line_bytes);
         let of_own = levels.iter().filter(|level| level.scope == Scope::Cpu).map(lines);

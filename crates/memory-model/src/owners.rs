@@ -49,8 +49,9 @@ pub enum Found {
     Free,
     /// The vCPU that wrote the line last, and the time.
     WrittenBy(Who, u64),
-    /// Other vCPUs have read the line, which is about to be written.
-    Read,
+    /// Other vCPUs have read the line, which is about to be written; the time at which it was last taken
+    /// from another one.
+    Read(u64),
 }
 
 /// The directory, indexed by hashed line number.
@@ -58,7 +59,7 @@ pub enum Found {
 pub struct Owners {
     /// A line's number plus one, its state, the vCPU; 0 for an empty entry.
     entries: Vec<AtomicU64>,
-    /// Time of the last store.
+    /// Time of the last store, or at which the line then reached another vCPU.
     written_ps: Vec<AtomicU64>,
 }
 
@@ -98,7 +99,7 @@ impl Owners {
         let found = match known {
             None => Found::Free,
             Some((state, who)) if state != SHARED && who.vcpu == by.vcpu => Found::Free,
-            Some((READ | SHARED, _)) => Found::Read,
+            Some((READ | SHARED, _)) => Found::Read(self.written_ps[place].load(Relaxed)),
             Some((_, who)) => Found::WrittenBy(who, self.written_ps[place].load(Relaxed)),
         };
         self.entries[place].store(own, Relaxed);
@@ -123,8 +124,8 @@ impl Owners {
         is_own
     }
 
-    /// Records the time at which the line's last store ended.
-    pub fn stored(&self, line: u64, time_ps: u64) {
+    /// Records the time at which a line reaches the vCPU that has taken it from another one.
+    pub fn taken(&self, line: u64, time_ps: u64) {
         self.written_ps[self.place_of(line)].store(time_ps, Relaxed);
     }
 
@@ -189,8 +190,9 @@ mod tests {
         assert!(!owners.store_at(place, 7, who(0), 210), "it is another one's");
         assert_eq!(owners.load(7, who(2)), Found::WrittenBy(who(1), 200));
         assert_eq!(owners.load(7, who(3)), Found::Free, "memory has it now");
-        assert_eq!(owners.store(7, who(1), 300), Found::Read);
-        owners.stored(7, 340);
+        owners.taken(7, 240);
+        assert_eq!(owners.store(7, who(1), 300), Found::Read(240));
+        owners.taken(7, 340);
         assert_eq!(owners.load(7, who(0)), Found::WrittenBy(who(1), 340));
     }
 
@@ -212,7 +214,7 @@ mod tests {
         assert_eq!(owners.load(9, who(5)), Found::Free);
         assert_eq!(owners.store(9, who(5), 1), Found::Free);
         assert_eq!(owners.load(10, who(5)), Found::Free);
-        assert_eq!(owners.store(10, who(6), 1), Found::Read);
+        assert_eq!(owners.store(10, who(6), 1), Found::Read(0));
     }
 
     #[test]

@@ -24,8 +24,10 @@ const LOOKS: u64 = 16;
 pub(crate) struct Vcpu {
     /// Private caches, nearest first. Other vCPUs take lines from them.
     pub caches: Vec<Cache>,
-    /// The lines that other vCPUs are taking from it.
+    /// The lines that it has written and that other vCPUs are taking from it.
     pub leaving: Leaving,
+    /// The lines that it has read, and that other vCPUs are about to store to.
+    pub upgraded: Leaving,
     /// The vCPU's own time, by which it queues for bandwidth. Written by the thread that runs it,
     /// and by others when a marker aligns all vCPUs. A simultaneous write by the vCPU's own thread
     /// may win; the next alignment corrects it.
@@ -98,6 +100,7 @@ impl Vcpu {
         Self {
             caches,
             leaving: Leaving::default(),
+            upgraded: Leaving::default(),
             time_ps: Figure::default(),
             thread: Figure::default(),
             state: Mutex::new(state),
@@ -186,8 +189,13 @@ impl VcpuState {
             self.watched = address;
             self.looks = 0;
         }
-        self.looks += 1;
+        self.looks += u64::from(kind == Kind::Load);
         self.looks
+    }
+
+    /// Returns true if the last access was a load of this address, too.
+    pub fn polls(&self, address: u64) -> bool {
+        self.watched == address && self.looks > 0
     }
 
     /// Returns true once for every `LOOKS` consecutive loads of one address, which a vCPU makes

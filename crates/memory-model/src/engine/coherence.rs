@@ -6,6 +6,7 @@ use crate::counters::Kind;
 use crate::owners::{Found, Who};
 use crate::pipeline::stores::Bytes;
 use crate::seats::Seat;
+use crate::vcpu::Vcpu;
 
 /// Limit of a writer's lead: a vCPU that is further ahead is so because vCPUs run in turns, not
 /// because it has just written the line. One that is further behind has not just written it either.
@@ -30,16 +31,19 @@ pub(super) struct Transfer {
 impl Active<'_> {
     /// Reports whether another vCPU is taking the line of an access that would begin at `begin_ps`
     /// and the line has not left yet, on machines where stores are ordered by time. Until then, stores
-    /// still hit, and so do loads of what this vCPU has just stored. `own` says whether one of its caches
-    /// has the line.
+    /// still hit, and so do loads of what this vCPU has just stored, and those of a line that it has only read,
+    /// unless it polls that: then it sees the next value. `own` says whether one of its caches has the line.
     #[inline(always)]
     pub(super) fn leaves(&mut self, access: Access, begin_ps: u64, own: bool) -> bool {
         let engine = self.engine;
+        if engine.front.is_some() || own {
+            return false;
+        }
         let number = access.address >> engine.line_shift;
-        let leaves = engine.front.is_none()
-            && !own
-            && engine.vcpus[self.vcpu].leaving.has(number, begin_ps)
-            && (access.kind == Kind::Store || self.has_stored(access));
+        let Vcpu { leaving, upgraded, .. } = &engine.vcpus[self.vcpu];
+        let is_load = access.kind == Kind::Load;
+        let leaves = leaving.has(number, begin_ps) && (!is_load || self.has_stored(access))
+            || is_load && upgraded.has(number, begin_ps) && !self.state.polls(access.address);
         if leaves {
             self.state.look(access.address, access.kind);
             self.caches.iter().for_each(|cache| cache.lose(access.address));
@@ -75,16 +79,14 @@ impl Active<'_> {
         let (writer, written_ps) = match found {
             Found::Free => return None,
             Found::WrittenBy(writer, written_ps) => (writer, written_ps),
-            Found::Read => return self.upgraded(access, begin_ps),
+            Found::Read(taken_ps) => return self.upgraded(access, (begin_ps, taken_ps)),
         };
         let who = usize::from(writer.vcpu);
         let cost_ps = self.taken_ps(access, who)?;
         // The line cannot have been taken before it was written.
         let just_written = looks > 1 || written_ps < begin_ps.saturating_add(MOST_AHEAD_PS);
         let begin_ps = if just_written { begin_ps.max(written_ps) } else { begin_ps };
-        if access.kind == Kind::Store {
-            owners.stored(line, begin_ps + cost_ps);
-        }
+        owners.taken(line, begin_ps + cost_ps);
         // An atomic operation's request arrives half a transfer before the line does; plain stores wait in
         // the store buffer meanwhile.
         let leaves_ps = if self.is_atomic(access) { cost_ps / 2 } else { cost_ps };
@@ -94,12 +96,23 @@ impl Active<'_> {
         Some(Transfer { begin_ps, cost_ps, is_old, far, from: writer.thread })
     }
 
-    /// Takes a line that is stored to from all vCPUs that have read it; returns the answer of the
-    /// farthest one, for which an atomic operation waits. Other stores wait in the store buffer.
-    fn upgraded(&self, access: Access, begin_ps: u64) -> Option<Transfer> {
+    /// Takes a line that is stored to from all vCPUs that have read it, once it has reached the last of them;
+    /// returns the answer of the farthest one, for which an atomic operation waits. Other stores wait in the
+    /// store buffer, and readers have the line until the request arrives.
+    fn upgraded(&self, access: Access, (begin_ps, taken_ps): (u64, u64)) -> Option<Transfer> {
         let engine = self.engine;
+        let line = access.address >> engine.line_shift;
+        let is_ahead = taken_ps >= begin_ps.saturating_add(MOST_AHEAD_PS);
+        let taken_ps = if is_ahead { begin_ps } else { taken_ps };
         let others = (0..engine.vcpus.len()).filter(|&other| other != self.vcpu);
-        let farthest = others.filter_map(|who| Some((self.taken_ps(access, who)?, who))).max();
+        let readers = others.filter_map(|who| Some((self.taken_ps(access, who)?, who)));
+        let keeps = |(cost_ps, who): &(u64, usize)| {
+            // A transfer has three hops: to the line's home, to the vCPU that has it, and back. At its home, the
+            // request may wait for the transfer before it.
+            let arrives_ps = (begin_ps + cost_ps / 3 * 2).max(taken_ps + cost_ps / 3);
+            engine.vcpus[*who].upgraded.until(line, arrives_ps);
+        };
+        let farthest = readers.inspect(keeps).max();
         let (cost_ps, who) = farthest.filter(|_| self.is_atomic(access))?;
         let far = engine.arguments.machine.cpus[who] != self.home;
         #[expect(clippy::cast_possible_truncation, reason = "its lowest bits")]

@@ -174,3 +174,53 @@ fn a_load_of_what_was_just_stored_does_not_wait_for_a_line_that_another_vcpu_is_
     let each = f64::from(ADDS) / f64::from(taken);
     assert!(each > 5.0, "{each} adds for each time that the line is taken");
 }
+
+#[test]
+fn a_reader_keeps_a_line_until_the_request_of_a_store_arrives_unless_it_polls_it() {
+    // Returns the ns of a load this long after another vCPU's store to a line that both have read.
+    let read_ns = |later_ps: u64, polls: bool| {
+        let engine = owners("+core").for_threads();
+        let touch = |vcpu: usize, now_ps: u64, kind: Kind, address: u64| {
+            let code = if kind == Kind::Store { &[0x48, 0x89, 0x08][..] } else { READ };
+            let mut active = engine.enter_as(vcpu, vcpu);
+            active.comes_to(now_ps);
+            active.begin(1, Some(block_of(&[code])), None);
+            active.access_on(0, access(kind, address, 0), None);
+            active.settles();
+            active.now_ps().saturating_sub(now_ps) / 1000
+        };
+        touch(0, 0, Kind::Store, MIB);
+        touch(1, 2_000_000, Kind::Load, MIB);
+        touch(1, 4_000_000, Kind::Load, if polls { MIB } else { 2 * MIB });
+        touch(0, 6_000_000, Kind::Store, MIB);
+        touch(1, 6_000_000 + later_ps, Kind::Load, MIB)
+    };
+    assert_eq!([read_ns(5_000, false), read_ns(15_000, false)], [0, 0], "two thirds of 23 ns");
+    assert_eq!([read_ns(16_000, false), read_ns(5_000, true)], [23, 23]);
+}
+
+#[test]
+fn readers_of_a_line_that_is_written_again_and_again_take_it_once_for_many_loads() {
+    let engine = owners("+core").for_threads();
+    let [writes, reads] = [&[0x48, 0x89, 0x08][..], READ].map(|code| block_of(&[code; 4]));
+    const LOADS: u32 = 10_000;
+    let (mut taken, mut loads) = (0, 0);
+    while loads < LOADS {
+        // In the order of time.
+        let cpu = usize::from(engine.time_ps(1) < engine.time_ps(0));
+        let (block, kind) = if cpu == 0 { (writes, Kind::Store) } else { (reads, Kind::Load) };
+        let before_ps = engine.time_ps(cpu);
+        let mut active = engine.enter_as(cpu, cpu);
+        active.begin(4, Some(block), None);
+        // The line of a flag, and one that the vCPU has for itself.
+        for (position, address) in [(0, MIB), (1, 2 * MIB + 4096 * cpu as u64)] {
+            active.access_on(0, access(kind, address, position), None);
+        }
+        if cpu == 1 {
+            loads += 1;
+            taken += u32::from(active.now_ps() - before_ps > 10_000);
+        }
+    }
+    let each = f64::from(LOADS) / f64::from(taken);
+    assert!((6.0..40.0).contains(&each), "{each} loads for each time that the line is taken");
+}
