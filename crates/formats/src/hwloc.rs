@@ -1,4 +1,4 @@
-//! hwloc: `lstopo` XML of versions 1, 2 and 3, and synthetic descriptions.
+//! hwloc: `lstopo` XML of versions 1, 2 and 3, its outlines for terminals, and synthetic descriptions.
 //!
 //! XML represents cpus with packages, cores, L3 groups and caches, nodes with their memory and
 //! distances, and the restrictions of a process; since version 2 also huge pages, memory-side
@@ -11,17 +11,18 @@ mod distances;
 mod element;
 mod memory_attributes;
 mod node_memory;
+mod outline;
 mod read;
 mod synthetic;
 mod synthetic_indexes;
 mod synthetic_items;
 mod synthetic_read;
-mod text;
 mod tree;
 mod write;
 
 use crate::feature::{Carried, Feature};
 
+pub use outline::{is_outline, read_outline};
 pub use read::read_xml;
 pub use synthetic::write_synthetic;
 pub use synthetic_read::{is_synthetic, read_synthetic};

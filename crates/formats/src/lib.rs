@@ -7,6 +7,7 @@
 
 pub mod architecture;
 mod assembly;
+pub mod capabilities;
 pub mod command_line;
 pub mod described;
 mod device;

@@ -40,7 +40,7 @@ pub fn read(text: &str) -> Result<Reading, ReadError> {
         None if table::is_table(&lines) => table::rows(&lines, &mut findings)?,
         None => return read_with_l3_groups(text, None),
     };
-    let mut machine = table::machine(&rows, &mut findings)?;
+    let mut machine = table::machine(rows, &mut findings)?;
     if plain.contains("CPU(s)") {
         complete(&mut machine, &read_with_l3_groups(&plain, None)?.value)?;
     }
@@ -148,8 +148,14 @@ fn number_cores(lines: &Lines, machine: &mut Machine, findings: &mut Findings) -
         return Vec::new();
     };
     let online = machine.online_cpus();
-    let mut sets: Vec<CpuSet> =
-        machine.nodes.iter().map(|node| node.cpus.intersection(&online)).collect();
+    let mut sets: Vec<CpuSet> = Vec::new();
+    for node in &machine.nodes {
+        let cpus = node.cpus.intersection(&online);
+        // Nodes of numa=fake have the same cpus.
+        if !sets.contains(&cpus) {
+            sets.push(cpus);
+        }
+    }
     if sets.is_empty() {
         sets.push(online);
     }

@@ -147,15 +147,19 @@ impl Reader {
         if count.parse() != Ok(set.len()) {
             return Err(malformed(number, line, "the announced number of nodes in the list"));
         }
-        if self.available.replace(set).is_some() {
+        if self.available.replace(set).is_some() || !self.labels.is_empty() {
             return Err(malformed(number, line, "the output of one machine only"));
         }
         Ok(())
     }
 
-    /// Checks that a node has one line with this label: a second one is from another machine, or
-    /// from the same machine at another time.
+    /// Checks that a node is announced, and has one line with this label: a second one is from
+    /// another machine, or from the same machine at another time.
     fn once(&mut self, number: usize, line: &str, id: NodeId, what: &str) -> Result<(), ReadError> {
+        if let Some(nodes) = self.available.as_ref().filter(|nodes| !nodes.contains(id)) {
+            let expected = format!("one of nodes {nodes}, which the text announces");
+            return Err(malformed(number, line, &expected));
+        }
         match self.labels.insert((id, what.to_owned())) {
             true => Ok(()),
             false => Err(malformed(number, line, &format!("one line `node {id} {what}`"))),
@@ -342,10 +346,8 @@ impl Reader {
             let what = "node in the text, such as `node 0 cpus: 0 1 2 3`";
             return Err(ReadError::Absent { format: FORMAT, what });
         }
-        if let Some(available) = self.available.take_if(|available| *available != ids) {
-            let message = format!("nodes {available} are announced, but {ids} are described");
-            check_all("nodes", &available, &ids)?;
-            self.findings.warning("nodes-announced", "line available".to_owned(), message);
+        if let Some(available) = &self.available {
+            check_all("nodes", available, &ids)?;
         }
         self.check_whole(&ids)?;
         self.check_rows()?;

@@ -2,6 +2,7 @@
 
 mod prefix;
 mod terminal;
+mod xml;
 
 use std::cmp::Reverse;
 
@@ -9,6 +10,8 @@ use numalab_topology::{Findings, count};
 use serde_json::Value;
 
 use crate::error::ReadError;
+
+pub(crate) use xml::{Xml, xml_of};
 
 /// Returns the numbered lines of a text without the additions of mail programs, logs and terminals:
 /// quote marks, time stamps, escape sequences, carriage returns, non-breaking spaces, the prompts of

@@ -12,12 +12,16 @@ struct Tool {
 }
 
 /// The tools, the surest marks first.
-const TOOLS: [Tool; 24] = [
+const TOOLS: [Tool; 26] = [
     Tool {
-        marks: &["<capabilities>", "<domain type=", "<domstatus"],
+        marks: &["<capabilities>"],
+        source: Some("libvirt"),
+        advice: "this is the output of `virsh capabilities`: give it as libvirt:FILE",
+    },
+    Tool {
+        marks: &["<domain type=", "<domstatus", "<domainCapabilities"],
         source: None,
-        advice: "this is libvirt XML: give `numactl -H` of the machine as numactl:FILE, or `lstopo \
-                 --of xml` as lstopo:FILE",
+        advice: "this describes a guest: give `virsh capabilities` of its host as libvirt:FILE",
     },
     Tool {
         marks: &["<topology version", "hwloc.dtd", "hwloc2.dtd", "<object type=\"Machine\""],
@@ -40,7 +44,13 @@ const TOOLS: [Tool; 24] = [
         advice: "this is the output of lscpu: give it as lscpu:FILE",
     },
     Tool {
-        marks: &["PU L#", "NUMANode L#", "Machine (", "NUMANode:"],
+        marks: &["PU L#", "PU P#", "NUMANode L#", "Machine ("],
+        source: Some("lstopo"),
+        advice: "this is what lstopo prints: give it as lstopo:FILE, or `lstopo --of xml`, whose sizes \
+                 are not rounded",
+    },
+    Tool {
+        marks: &["NUMANode:"],
         source: None,
         advice: "this lstopo drawing has rounded sizes and no distances: give `lstopo --of xml` as \
                  lstopo:FILE",
@@ -173,7 +183,7 @@ mod tests {
     fn texts_of_other_tools_are_recognised_and_those_of_the_source_are_not_blamed() {
         let texts = [
             ("$ lscpu -e\nCPU NODE SOCKET\n  0    0\n", "lscpu:FILE"),
-            ("Machine (11GB total)\n  Package L#0\n", "`lstopo --of xml` as lstopo:FILE"),
+            ("Machine (11GB total)\n  Package L#0\n", "this is what lstopo prints"),
             ("host      : box\nnuma_info              :\n", "`xl info`"),
             ("HWThread        Thread        Core\n0  0  0\n", "likwid-topology"),
             ("depth 0:           1 Machine (type #0)\n", "`lstopo --of xml`"),
@@ -183,8 +193,8 @@ mod tests {
             ("processor\t: 0\nvendor_id\t: GenuineIntel\n", "DIR/proc/cpuinfo"),
             ("available: 1 nodes (0)\nnode 0 cpus: 0\n", "numactl:FILE"),
             ("<!DOCTYPE topology SYSTEM \"hwloc.dtd\">\n<topology>\n", "this is lstopo XML"),
-            ("<capabilities><host><topology><cells num='2'>", "this is libvirt XML"),
-            ("<domain type='kvm'>\n<cpu><topology sockets='1'/>", "this is libvirt XML"),
+            ("<capabilities><host><topology><cells num='2'>", "it as libvirt:FILE"),
+            ("<domain type='kvm'>\n<cpu><topology sockets='1'/>", "describes a guest"),
             ("\tGPU0\tCPU Affinity\tNUMA Affinity\nGPU0\t X", "sysfs:DIR"),
             ("= ROCm System Management Interface =\nGPU[0] : Numa Node: 0", "this lists GPUs"),
             ("Handle 0x1100, DMI type 17, 92 bytes\nMemory Device\n", "acpi:DIR"),

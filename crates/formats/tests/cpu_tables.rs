@@ -75,6 +75,24 @@ fn a_cpu_between_others_without_a_row_is_missed() {
     }
 }
 
+/// `lscpu -e --physical` of s390, and of an Arm board with clusters.
+#[test]
+fn physical_numbers_count_within_their_book_or_cluster() {
+    let of = |header: &str, rows: [&str; 4]| {
+        let rows = (0..).zip(rows).map(|(cpu, row)| format!("{cpu} 0 {row}\n"));
+        lscpu::read(&format!("CPU NODE {header}\n{}", rows.collect::<String>())).unwrap()
+    };
+    let reading = of("DRAWER BOOK SOCKET CORE", ["0 0 0 0", "0 0 0 1", "0 1 0 2", "1 0 0 3"]);
+    let packages: Vec<_> = reading.value.cpus.iter().map(|cpu| cpu.package).collect();
+    assert_eq!(packages, [Some(0), Some(0), Some(1), Some(2)]);
+    let said = &reading.findings[0].message;
+    assert!(said.starts_with("3 packages of several books have 1 numbers"), "{said}");
+    let machine = of("SOCKET CLUSTER CORE", ["0 0 0", "0 0 1", "0 1 0", "0 1 1"]).value;
+    assert_eq!(machine.cores().len(), 4);
+    let logical = of("BOOK SOCKET CORE", ["0 4 0", "0 4 0", "1 5 1", "1 5 1"]);
+    assert_eq!((logical.findings.len(), logical.value.cpus[2].package), (0, Some(5)));
+}
+
 #[test]
 fn a_table_places_every_cpu_and_missing_columns_are_unknown() {
     let reading =

@@ -133,6 +133,49 @@ fn lscpu_text_from_a_mail_gives_all_cpus_or_an_error() {
     );
 }
 
+/// A Raspberry Pi with `numa=fake=2`.
+#[test]
+fn cores_and_caches_of_fake_nodes_are_counted_once() {
+    let text = "CPU(s): 4\nOn-line CPU(s) list: 0-3\nThread(s) per core: 1\n\
+                L1d: 256 KiB (4 instances)\nNUMA node(s): 2\n\
+                NUMA node0 CPU(s): 0-3\nNUMA node1 CPU(s): 0-3\n";
+    let Reading { value: machine, findings } = lscpu::read(text).unwrap();
+    assert_eq!(codes(&findings), ["nodes-share-cpus"]);
+    assert_eq!(machine.cores().len(), 4);
+    let of_each: Vec<_> = machine.caches.iter().map(|cache| cache.cpus.to_string()).collect();
+    assert_eq!(of_each, ["0", "1", "2", "3"]);
+}
+
+#[test]
+fn counts_of_two_machines_are_not_mixed() {
+    let of =
+        |nodes: usize, cpus: &str| format!("NUMA node(s): {nodes}\nNUMA node0 CPU(s): {cpus}\n");
+    let both = of(1, "0-7") + &of(2, "0-7") + "NUMA node1 CPU(s): 8-15\n";
+    let said = lscpu::read(&both).unwrap_err().to_string();
+    assert_eq!(
+        said,
+        "lscpu output, line 3: found `2`, expected 1 again: the output of one machine"
+    );
+    assert!(lscpu::read(&(of(1, "0-7") + &of(1, "0-7"))).is_ok());
+}
+
+#[test]
+fn nodes_that_numactl_does_not_announce_are_refused() {
+    let of = |nodes: std::ops::Range<u32>| -> String {
+        nodes.map(|node| format!("node {node} cpus: {node}\nnode {node} size: 9 MB\n")).collect()
+    };
+    let text = |announced: &str| announced.to_owned() + &of(0..3);
+    let said = numactl::read(&text("available: 2 nodes (0-1)\n")).unwrap_err().to_string();
+    assert_eq!(
+        said,
+        "numactl --hardware, line 6: found `node 2 cpus: 2`, expected one of nodes 0,1, which the \
+         text announces"
+    );
+    assert!(numactl::read(&text("available: 3 nodes (0-2)\n")).is_ok());
+    let late = of(2..4) + "available: 2 nodes (0-1)\n" + &of(0..2);
+    assert!(numactl::read(&late).unwrap_err().to_string().contains("one machine only"));
+}
+
 #[test]
 fn lscpu_counts_that_do_not_divide_are_findings() {
     let text = "NUMA node0 CPU(s): 0-2\nThread(s) per core: 2\nNUMA node(s): 0\nL3 cache: 9 MiB (2 instances)\nSocket(s): 2\n";

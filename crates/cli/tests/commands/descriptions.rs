@@ -223,10 +223,20 @@ fn texts_of_lscpu_and_hwloc_are_sources_and_other_texts_are_refused_with_these()
     let (code, text, said) = of("lstopo", "pack:2 [numa(memory=8GiB)] core:2 pu:2\n");
     assert_eq!(code, 0, "{said}");
     assert!(text.contains("2 nodes, 2 packages, 4 cores, 8 cpus, 16G of memory"), "{text}");
+    let (code, text, said) = of("lstopo", "Machine (11GB)\n  Core L#0\n    PU L#0 (P#0)\n");
+    assert_eq!(code, 0, "{said}");
+    assert!(text.contains("1 node") && text.contains("11G of memory"), "{text}");
+    let cells = "<cells><cell id='3'><cpus><cpu id='7'/></cpus></cell></cells>";
+    let host = format!("<capabilities><host><topology>{cells}</topology></host></capabilities>\n");
+    let (code, text, said) = of("libvirt", &host);
+    assert_eq!(code, 0, "{said}");
+    assert!(text.contains("1 node") && text.contains("memory unknown"), "{text}");
     for (kind, text, advice) in [
         ("numactl", table, "give it as lscpu:FILE"),
         ("lscpu", "available: 1 nodes (0)\nnode 0 cpus: 0\n", "give it as numactl:FILE"),
-        ("lstopo", "Machine (11GB total)\n  Package L#0\n", "give `lstopo --of xml`"),
+        ("lstopo", "Machine (11GB total)\n  Package L#0\n", "as `lstopo --of xml FILE` writes"),
+        ("lscpu", "Machine (11GB)\n  PU L#0 (P#0)\n", "give it as lstopo:FILE"),
+        ("lstopo", "<capabilities><host/></capabilities>", "give it as libvirt:FILE"),
         ("numactl", "                node0\nnuma_hit     7\n", "give `numactl -H`"),
     ] {
         let (code, _, said) = of(kind, text);

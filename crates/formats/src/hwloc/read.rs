@@ -11,14 +11,21 @@ use super::element::{
     is_infinite, malformed, number, os_index, place, positive, set, set_or_empty,
 };
 use super::node_memory::{huge_pages, is_memory_side, memory_side_caches};
-use super::text::xml_of;
 use super::{CPU_LESS, FORMAT, MEMORY_UNKNOWN, distances, memory_attributes};
 use crate::assembly::Assembly;
 use crate::error::ReadError;
+use crate::pasted::{self, Xml};
 use crate::reading::Reading;
 
 /// A limit above the number of elements of any machine, which bounds the cost of reading any input.
 const MAX_ELEMENTS: u32 = 2_000_000;
+
+const XML: Xml = Xml {
+    marks: &["<?xml", "<!DOCTYPE topology", "<topology"],
+    end: "</topology>",
+    format: FORMAT,
+    what: "XML in the text, as `lstopo --of xml FILE` writes it",
+};
 
 /// Reads the output of `lstopo --of xml`, in the format of hwloc 1, 2 or 3.
 ///
@@ -27,7 +34,7 @@ const MAX_ELEMENTS: u32 = 2_000_000;
 /// [`ReadError::Absent`] if it is not XML or contains no topology or no cpu.
 pub fn read_xml(text: &str) -> Result<Reading, ReadError> {
     let mut findings = Findings::default();
-    let text = xml_of(text, &mut findings)?;
+    let text = pasted::xml_of(text, &XML, &mut findings)?;
     let options =
         ParsingOptions { allow_dtd: true, nodes_limit: MAX_ELEMENTS, ..ParsingOptions::default() };
     let document = Document::parse_with_options(&text, options)

@@ -89,7 +89,7 @@ impl Lines {
             "Off-line CPU(s) list" | "Off-line CPU(s) mask" => {
                 self.offline = once(number, value, &self.offline)?;
             }
-            "CPU(s)" => self.cpu_count = self.cpu_count.or(count()?),
+            "CPU(s)" => self.cpu_count = same(number, value, self.cpu_count, count()?)?,
             "Thread(s) per core" => self.threads_per_core = self.threads_per_core.or(count()?),
             "Core(s) per socket" => self.cores_per_package = self.cores_per_package.or(count()?),
             "Architecture" if !self.architecture.is_empty() => {
@@ -108,7 +108,7 @@ impl Lines {
             "Socket(s)" => self.packages = self.packages.or(count()?),
             // `NUMA node(s)`, in any language.
             key if key.contains("NUMA") && !key.contains(|c: char| c.is_ascii_digit()) => {
-                self.node_count = self.node_count.or(count()?);
+                self.node_count = same(number, value, self.node_count, count()?)?;
             }
             key => {
                 let translated = translated_node_of(key);
@@ -233,6 +233,25 @@ fn once(line: usize, value: &str, known: &CpuSet) -> Result<CpuSet, ReadError> {
         line,
         found: value.to_owned(),
         expected: format!("cpus {known} again: the output of one machine"),
+    })
+}
+
+/// Returns a count that is given once, or repeated with the same number; a different one is another
+/// machine's.
+fn same(
+    line: usize,
+    value: &str,
+    known: Option<usize>,
+    count: Option<usize>,
+) -> Result<Option<usize>, ReadError> {
+    let Some((known, _)) = known.zip(count).filter(|(known, count)| known != count) else {
+        return Ok(known.or(count));
+    };
+    Err(ReadError::Syntax {
+        format: FORMAT,
+        line,
+        found: value.to_owned(),
+        expected: format!("{known} again: the output of one machine"),
     })
 }
 

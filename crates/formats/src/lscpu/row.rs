@@ -35,6 +35,9 @@ pub(super) struct Row {
     pub(super) cpu: CpuId,
     pub(super) node: Option<NodeId>,
     pub(super) socket: Option<u32>,
+    /// The drawer and the book of the package, on s390.
+    pub(super) frame: [Option<u32>; 2],
+    pub(super) cluster: Option<u32>,
     pub(super) core: Option<u32>,
     /// Names of caches in small letters, such as `l1d`, and their numbers.
     pub(super) caches: Vec<(String, u32)>,

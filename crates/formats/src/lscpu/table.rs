@@ -3,7 +3,7 @@
 //! A table lists what the plain output only counts: the core, the package and the caches of each
 //! cpu. It has neither memory nor distances nor sizes of caches.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use numalab_topology::{Cache, CpuId, CpuSet, Findings, MAX_ID, Machine, NodeId};
 
@@ -100,13 +100,14 @@ pub(super) fn rows(
 }
 
 /// Returns the machine with these rows as cpus.
-pub(super) fn machine(rows: &[Row], findings: &mut Findings) -> Result<Machine, ReadError> {
+pub(super) fn machine(mut rows: Vec<Row>, findings: &mut Findings) -> Result<Machine, ReadError> {
     if rows.is_empty() {
         return Err(ReadError::Absent { format: FORMAT, what: "row of a cpu below the header" });
     }
+    number_packages(&mut rows, findings);
     let mut assembly = Assembly::default();
     let mut nodes: BTreeMap<NodeId, CpuSet> = BTreeMap::new();
-    for row in rows {
+    for row in &rows {
         if assembly.has_cpu(row.cpu) {
             return Err(row.place.wrong(&row.cpu.to_string(), "each cpu once"));
         }
@@ -121,8 +122,8 @@ pub(super) fn machine(rows: &[Row], findings: &mut Findings) -> Result<Machine, 
         assembly.node(*node).memory_unknown = true;
     }
     let mut machine = assembly.finish(FORMAT)?;
-    number_cores(rows, &mut machine);
-    add_caches(rows, &mut machine);
+    number_cores(&rows, &mut machine);
+    add_caches(&rows, &mut machine);
     let apart: CpuSet =
         rows.iter().filter(|row| row.is_online && row.node.is_none()).map(|row| row.cpu).collect();
     if !apart.is_empty() && !nodes.is_empty() {
@@ -166,10 +167,35 @@ fn note_gaps(machine: &Machine, findings: &mut Findings) {
     }
 }
 
+/// Renumbers the packages if several have the same number: with `lscpu --physical` each book of s390
+/// numbers its packages from 0.
+fn number_packages(rows: &mut [Row], findings: &mut Findings) {
+    let mut packages = BTreeMap::new();
+    for row in rows.iter() {
+        if let Some(socket) = row.socket {
+            let next = u32::try_from(packages.len()).unwrap_or(u32::MAX);
+            packages.entry((row.frame, socket)).or_insert(next);
+        }
+    }
+    let numbers: BTreeSet<u32> = packages.keys().map(|(_, socket)| *socket).collect();
+    if numbers.len() == packages.len() {
+        return;
+    }
+    for row in rows {
+        row.socket = row.socket.and_then(|socket| packages.get(&(row.frame, socket)).copied());
+    }
+    let message = format!(
+        "{} packages of several books have {} numbers: they are renumbered by their cpus",
+        packages.len(),
+        numbers.len()
+    );
+    findings.note("package-ambiguous", "column SOCKET".to_owned(), message);
+}
+
 /// Numbers the cores by their first cpu. The numbers of `lscpu --physical` are those of the
-/// package, so a core is known by both.
+/// package or of its cluster, so a core is known by all three.
 fn number_cores(rows: &[Row], machine: &mut Machine) {
-    let key = |row: &Row| row.core.map(|core| (row.socket, core));
+    let key = |row: &Row| row.core.map(|core| (row.socket, row.cluster, core));
     for (number, cpus) in (0u32..).zip(grouped(rows, key)) {
         for (thread, id) in (0u32..).zip(cpus.iter()) {
             if let Some(cpu) = machine.cpu_mut(id) {
@@ -235,6 +261,8 @@ impl Row {
             cpu: CpuId(0),
             node: None,
             socket: None,
+            frame: [None; 2],
+            cluster: None,
             core: None,
             caches: Vec::new(),
             is_online: true,
@@ -244,6 +272,9 @@ impl Row {
                 "CPU" => cpu = Some(CpuId(number(place, title, value)?)),
                 "NODE" => row.node = Some(NodeId(number(place, title, value)?)),
                 "SOCKET" => row.socket = Some(number(place, title, value)?),
+                "DRAWER" => row.frame[0] = Some(number(place, title, value)?),
+                "BOOK" => row.frame[1] = Some(number(place, title, value)?),
+                "CLUSTER" => row.cluster = Some(number(place, title, value)?),
                 "CORE" => row.core = Some(number(place, title, value)?),
                 "ONLINE" => row.is_online = truth(place, title, value)?,
                 upper if upper.split(':').all(|name| CacheLine::level_of(name).is_some()) => {

@@ -7,7 +7,7 @@ const FEWEST_LINES: usize = 3;
 const LEVELS: [&str; 9] =
     ["DEBUG", "INFO", "NOTICE", "WARN", "WARNING", "ERROR", "stdout", "stderr", "F"];
 /// The words that a bar or a comment is made of.
-const BARS: [&str; 4] = ["|", "#", "//", ";"];
+const BARS: [&str; 5] = ["|", "#", "//", ";", "*"];
 
 /// The end of the tag that `mpirun --tag-output` puts before a line, without the colon.
 const TAG_END: &str = "<stdout>";

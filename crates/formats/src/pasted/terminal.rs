@@ -1,7 +1,8 @@
 //! Marks that terminals and pagers leave in their output.
 
 /// Returns a line without control characters and escape sequences (ECMA-48: `ESC [`, parameters, a
-/// letter; xterm: `ESC ]`, a title, BEL; VT100: `ESC (`, a character set) and with ordinary spaces.
+/// letter; xterm: `ESC ]`, a title, BEL; VT100: `ESC (`, a character set) and with ordinary spaces and
+/// hyphens.
 pub(super) fn plain(line: &str) -> String {
     let mut plain = String::with_capacity(line.len());
     let mut characters = line.chars().peekable();
@@ -16,6 +17,8 @@ pub(super) fn plain(line: &str) -> String {
                 _ => {}
             },
             '\u{a0}' | '\u{202f}' => plain.push(' '),
+            // Word processors and wikis replace the hyphen of a range.
+            '\u{2010}'..='\u{2013}' | '\u{2212}' => plain.push('-'),
             '\t' => plain.push('\t'),
             '\u{8}' => {
                 plain.pop();
@@ -64,6 +67,7 @@ mod tests {
     fn colours_titles_carriage_returns_and_odd_spaces_are_left_out() {
         assert_eq!(plain("\u{1b}[1;32mnode\u{1b}[0m\u{a0}0\r"), "node 0");
         assert_eq!(plain("\u{1b}]0;a title\u{7}b\u{1b}(B\u{1b}[m"), "b");
+        assert_eq!(plain("0\u{2013}3,8\u{2011}9"), "0-3,8-9");
         assert_eq!(plain("\u{feff}ax\u{8}\t\u{1b}"), "a\t");
     }
 

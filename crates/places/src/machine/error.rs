@@ -25,8 +25,8 @@ pub enum MachineError {
     NoGuest { what: &'static str },
     /// A source has another form.
     #[error(
-        "--source `{text}`: expected sysfs, sysfs:DIR, acpi, acpi:DIR, arch:FILE, lscpu:FILE, \
-         lstopo:FILE, numactl:FILE, xl:FILE or results:DIR"
+        "--source `{text}`: expected sysfs, sysfs:DIR, acpi, acpi:DIR, arch:FILE, libvirt:FILE, \
+         lscpu:FILE, lstopo:FILE, numactl:FILE, xl:FILE or results:DIR"
     )]
     Source { text: String },
     #[error("{}: {reason}", .path.display())]

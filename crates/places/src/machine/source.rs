@@ -4,7 +4,8 @@ use std::path::Path;
 
 use numalab_formats::size::{format_bytes, format_rounded};
 use numalab_formats::{
-    ReadError, Reading, architecture, hwloc, lscpu, machine_toml, numactl, printed_by, xl_info,
+    ReadError, Reading, architecture, capabilities, hwloc, lscpu, machine_toml, numactl,
+    printed_by, xl_info,
 };
 use numalab_host::{Root, read_machine_and_devices};
 use numalab_record::Document;
@@ -63,10 +64,12 @@ pub(super) fn read_source(source: &str) -> Read {
                 architecture::read(&text).map_err(|error| in_text(kind, file, &text, &error))?;
             Ok((reading.value.machine, reading.findings))
         }
+        ("libvirt", Some(file)) => read(kind, file, capabilities::read),
         ("lscpu", Some(file)) => read(kind, file, lscpu::read),
-        ("lstopo", Some(file)) => read(kind, file, |text| match hwloc::is_synthetic(text) {
-            true => hwloc::read_synthetic(text),
-            false => hwloc::read_xml(text),
+        ("lstopo", Some(file)) => read(kind, file, |text| match text {
+            text if hwloc::is_synthetic(text) => hwloc::read_synthetic(text),
+            text if hwloc::is_outline(text) => hwloc::read_outline(text),
+            text => hwloc::read_xml(text),
         }),
         ("numactl", Some(file)) => read(kind, file, numactl::read),
         ("xl", Some(file)) => read(kind, file, xl_info::read),
