@@ -297,6 +297,17 @@ fn two_kinds_with_fewer_than_ten_hosts_each_are_reported_and_no_host_is_named() 
     assert_eq!(analysis.untested.len(), 16);
 }
 
+/// They were too many for outliers and too few for a kind: "none of the 12 tested hosts differs".
+#[test]
+fn five_slow_hosts_of_twelve_are_a_kind() {
+    let shares = [(7.0 / 12.0, 1.0), (5.0 / 12.0, 1.3)];
+    let hosts = kinds(12, &shares, (0, 1.0), false, &mut Rng::new(1));
+    let analysis = analyse(&keys(), &hosts);
+    let kinds: Vec<(usize, usize)> =
+        analysis.halves.iter().map(|of| (of.worse.len(), of.better)).collect();
+    assert_eq!((analysis.claims.len(), kinds), (0, vec![(5, 7)]));
+}
+
 #[test]
 fn a_fault_without_a_second_run_is_a_suspicion() {
     let mut hosts = fleet(40, 4, 8.0, Noise::Normal, &mut Rng::new(3));

@@ -12,7 +12,7 @@ fn values(counts: &[usize]) -> Vec<f64> {
 
 #[test]
 fn boundaries_are_between_groups_of_a_sixth_or_more() {
-    for counts in [&[20, 20][..], &[33, 7], &[16, 14, 10], &[8, 8, 8, 8, 8]] {
+    for counts in [&[20, 20][..], &[33, 7], &[16, 14, 10], &[8, 8, 8, 8, 8], &[7, 5], &[5, 5]] {
         let boundaries = groups(&values(counts), GROUPS_APART);
         assert_eq!(boundaries.len(), counts.len() - 1, "{counts:?}: {boundaries:?}");
         for (at, boundary) in boundaries.iter().enumerate() {
@@ -25,6 +25,7 @@ fn boundaries_are_between_groups_of_a_sixth_or_more() {
 fn a_smaller_group_is_no_kind_and_takes_no_value_of_another() {
     assert_eq!(groups(&values(&[34, 6]), GROUPS_APART), Vec::<f64>::new());
     assert_eq!(groups(&values(&[6, 34]), GROUPS_APART), Vec::<f64>::new());
+    assert_eq!(groups(&values(&[8, 4]), GROUPS_APART), Vec::<f64>::new(), "they are outliers");
     let boundaries = groups(&values(&[18, 4, 18]), GROUPS_APART);
     assert!(matches!(boundaries[..], [middle] if (9.9..10.1).contains(&middle)), "{boundaries:?}");
 }
@@ -89,7 +90,7 @@ fn values_of_one_kind_are_rarely_divided() {
     type Shape<'a> = (&'a str, &'a dyn Fn(&mut Rng) -> f64);
     let shapes: [Shape<'_>; 3] = [("normal", &normal), ("even", &even), ("heavy tails", &heavy)];
     for (name, draw) in shapes {
-        for count in [16, 30, 60, 200] {
+        for count in [10, 12, 15, 16, 30, 60, 200] {
             let (mut divided, mut further) = (0, 0);
             for _ in 0..300 {
                 let values: Vec<f64> = (0..count).map(|_| draw(&mut rng)).collect();

@@ -29,6 +29,12 @@ pub enum OutputError {
         /// The number with everything up to the next space.
         word: String,
     },
+    /// The number is the end of a longer one, such as one with groups of digits.
+    #[error(
+        "{what} is the end of {word:?}, expected a number without separators, or a pattern that \
+         begins before it"
+    )]
+    EndOfNumber { what: String, word: String },
     #[error("{what} is in `{unit}`, expected `{expected}`")]
     OtherUnit { what: String, unit: String, expected: String },
     #[error("no metric {wanted:?} in the output, which has {available}")]

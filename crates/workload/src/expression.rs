@@ -36,11 +36,21 @@ impl Expression {
     ///
     /// # Errors
     /// [`OutputError::Missing`] if nothing matches, [`OutputError::NoNumber`] if the group is not a
-    /// number.
+    /// number, [`OutputError::PartOfNumber`] and [`OutputError::EndOfNumber`] if it is part of a longer
+    /// one on which the expression says nothing.
     pub fn last(&self, metric: &str, text: &str) -> Result<f64, OutputError> {
-        let found = self.regex.captures_iter(text).filter_map(|found| found.get(1)).last();
+        let matches = self.regex.captures_iter(text);
+        let found = matches.filter_map(|found| Some((found.get(0)?, found.get(1)?))).last();
         match found {
-            Some(group) => number::whole(metric, group.as_str()),
+            Some((whole, group)) => {
+                if whole.start() == group.start() {
+                    number::refuse_end(metric, &text[..group.start()], group.as_str())?;
+                }
+                if whole.end() == group.end() {
+                    number::refuse_part(metric, group.as_str(), &text[group.end()..])?;
+                }
+                number::whole(metric, group.as_str())
+            }
             None => Err(OutputError::missing(metric, "a match of its regular expression", text)),
         }
     }
@@ -68,6 +78,18 @@ mod tests {
         assert!(error.contains("expected a match of its regular expression"), "{error}");
         let error = last(r"rate (\w+)", "rate fast").unwrap_err();
         assert!(error.contains("rate is \"fast\", expected a finite number"), "{error}");
+    }
+
+    /// `1,997` was 1, and 997.
+    #[test]
+    fn a_part_of_a_longer_number_is_refused() {
+        let error = last(r"rate ([0-9.]+)", "rate 1,997 MB/s").unwrap_err();
+        assert!(error.contains("rate is \"1,997\""), "{error}");
+        let error = last(r"([0-9.]+) MB/s", "rate 1,997 MB/s").unwrap_err();
+        assert!(error.contains("rate is the end of \"1,997\""), "{error}");
+        assert_eq!(last(r"rate 1,([0-9]+) ", "rate 1,997 MB/s"), Ok(997.0));
+        assert_eq!(last(r"([0-9]+),", "rate 1,997 MB/s"), Ok(1.0));
+        assert_eq!(last(r"rate ([0-9.]+)", "rate 12.5, of 13.\nnext"), Ok(12.5));
     }
 
     #[test]

@@ -32,11 +32,41 @@ pub(crate) fn leading(text: &str) -> Option<(f64, &str)> {
     value.is_finite().then_some((value, rest))
 }
 
+/// Separators within a number: of groups of digits, of a fraction, a time, a version or a date.
+const SEPARATORS: [char; 8] = [',', '.', ':', '\'', '_', '-', '\u{a0}', '\u{202f}'];
+
+/// Refuses a number that is the end of a longer one, such as `890` of `1,234,567,890`; `before` is the
+/// text before it.
+pub(crate) fn refuse_end(what: &str, before: &str, number: &str) -> Result<(), OutputError> {
+    let is_end = before.strip_suffix(SEPARATORS).is_some_and(|rest| rest.ends_with(is_digit));
+    if !is_end {
+        return Ok(());
+    }
+    let is_outside = |c: char| !is_digit(c) && !SEPARATORS.contains(&c);
+    let begin = before.rsplit(is_outside).next().unwrap_or_default();
+    let end = number.split(is_outside).next().unwrap_or_default();
+    Err(OutputError::EndOfNumber { what: what.to_owned(), word: format!("{begin}{end}") })
+}
+
+fn is_digit(c: char) -> bool {
+    c.is_ascii_digit()
+}
+
+/// Refuses a number that continues in the text after it, such as `1` of `1,003`.
+pub(crate) fn refuse_part(what: &str, number: &str, rest: &str) -> Result<(), OutputError> {
+    if !goes_on(rest) {
+        return Ok(());
+    }
+    let is_end = |c: char| c == ' ' || c == '\t' || c == '\n' || c == '\r';
+    let end = rest.split(is_end).next().unwrap_or_default();
+    Err(OutputError::PartOfNumber { what: what.to_owned(), word: format!("{number}{end}") })
+}
+
 /// Reports whether the text after a number is part of it: of a time such as `0m1.5s` or `0:01`, of
 /// digits in groups, or of a hexadecimal number, version or date.
-pub(crate) fn goes_on(rest: &str) -> bool {
-    let begins_with_digit = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
-    let separated = rest.strip_prefix([',', '.', ':', '\'', '_', '-', '\u{a0}', '\u{202f}']);
+fn goes_on(rest: &str) -> bool {
+    let begins_with_digit = |text: &str| text.starts_with(is_digit);
+    let separated = rest.strip_prefix(SEPARATORS);
     let hexadecimal = rest.strip_prefix(['x', 'X']);
     separated.is_some_and(begins_with_digit)
         || hexadecimal.is_some_and(|text| text.starts_with(|c: char| c.is_ascii_hexdigit()))

@@ -9,7 +9,6 @@ use crate::error::SpecError;
 use crate::expression::Expression;
 use crate::finished::Finished;
 use crate::pattern::Pattern;
-use crate::rate::usual_direction;
 
 /// The output stream of a command that is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,14 +83,14 @@ pub struct MetricSpec {
 impl MetricSpec {
     /// Creates a metric of a command: the number that a pattern finds in its output or, without a
     /// pattern, its run time.
-    /// Without a direction, that of the unit in the pattern counts.
+    /// Without a direction, the usual one of the pattern counts.
     pub fn of_command(pattern: Option<String>, better: Option<Direction>) -> Self {
         let parsed = pattern.as_deref().and_then(|pattern| Pattern::parse(pattern).ok());
-        let unit = parsed.as_ref().map_or("", Pattern::label);
+        let usual = parsed.map_or(Direction::LowerIsBetter, |pattern| pattern.usual_direction());
         Self {
             name: if pattern.is_some() { "value" } else { "time" }.to_owned(),
             unit: String::new(),
-            better: better.unwrap_or_else(|| usual_direction(unit)),
+            better: better.unwrap_or(usual),
             exit_time: pattern.is_none(),
             pattern,
             regex: None,
@@ -156,6 +155,7 @@ mod tests {
         assert_eq!(better(Some("took {s}"), None), Direction::LowerIsBetter);
         assert_eq!(better(Some("rate {req/s}"), None), Direction::HigherIsBetter);
         assert_eq!(better(Some("rate {IOPS}"), None), Direction::HigherIsBetter);
+        assert_eq!(better(Some("Requests/sec: {}"), None), Direction::HigherIsBetter);
         let given = Some(Direction::LowerIsBetter);
         assert_eq!(better(Some("rate {req/s}"), given), Direction::LowerIsBetter);
     }

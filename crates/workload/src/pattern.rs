@@ -1,7 +1,10 @@
 //! Text with a placeholder for a number.
 
+use numalab_stats::Direction;
+
 use crate::error::{OutputError, PatternError};
 use crate::number;
+use crate::rate::{is_rate, is_time, usual_direction};
 use crate::scale::{are_known, converted};
 
 /// Text with one placeholder in braces, for a number: `Time elapsed: {seconds} s`.
@@ -55,13 +58,24 @@ impl Pattern {
         &self.label
     }
 
+    /// Returns the direction in which the numbers improve: up if the label is a rate or, unless it is a
+    /// time, if the text names one, as in `Requests/sec: {}`.
+    pub fn usual_direction(&self) -> Direction {
+        let names_rate =
+            || [&self.before, &self.after].into_iter().any(|words| is_rate(&words.join(" ")));
+        match !is_time(&self.label) && names_rate() {
+            true => Direction::HigherIsBetter,
+            false => usual_direction(&self.label),
+        }
+    }
+
     /// Returns the numbers of all matches in `text`, in order, each with its unit: the letters, `%`
     /// and `/` behind it; empty if the pattern itself continues. Values are in the unit of the
     /// label, as in `{us}`, if both units are known.
     ///
     /// # Errors
-    /// [`OutputError::PartOfNumber`] if a match ends within a longer number, such as `1,003`;
-    /// [`OutputError::OtherUnit`] if its unit cannot be converted.
+    /// [`OutputError::PartOfNumber`] if a match ends within a longer number, such as `1,003`,
+    /// [`OutputError::EndOfNumber`] if it begins within one; [`OutputError::OtherUnit`] if its unit cannot be converted.
     pub fn values_with_units<'a>(
         &self,
         metric: &str,
@@ -90,14 +104,14 @@ impl Pattern {
         self.value(metric, &self.matches(text).last().ok_or_else(missing)?)
     }
 
-    /// Returns the number of a match in the label's unit, unless the pattern ends and the number does
-    /// not.
+    /// Returns the number of a match in the label's unit, unless it is part of a longer one.
     fn value(&self, metric: &str, found: &Match<'_>) -> Result<f64, OutputError> {
-        if self.after.is_empty() && number::goes_on(found.rest) {
-            return Err(OutputError::PartOfNumber {
-                what: metric.to_owned(),
-                word: found.number.split([' ', '\t']).next().unwrap_or_default().to_owned(),
-            });
+        if self.before.is_empty() {
+            number::refuse_end(metric, found.previous, found.number)?;
+        }
+        if self.after.is_empty() {
+            let number = &found.number[..found.number.len() - found.rest.len()];
+            number::refuse_part(metric, number, found.rest)?;
         }
         converted(found.value, self.unit(found), &self.label).map_err(|unit| {
             let (unit, expected) = (unit.to_owned(), self.label.clone());
@@ -126,11 +140,11 @@ impl Pattern {
             let previous = line[..start].chars().next_back();
             let inside = self.before.is_empty()
                 && previous.is_some_and(|c| c.is_alphanumeric() || c == '.' || c == '-');
-            if inside { None } else { self.match_at(&line[start..]) }
+            if inside { None } else { self.match_at(&line[..start], &line[start..]) }
         })
     }
 
-    fn match_at<'a>(&self, text: &'a str) -> Option<Match<'a>> {
+    fn match_at<'a>(&self, previous: &'a str, text: &'a str) -> Option<Match<'a>> {
         let mut number = words_at(text, &self.before)?;
         if self.blank_before && !self.before.is_empty() {
             number = skip_blanks(number)?;
@@ -139,13 +153,15 @@ impl Pattern {
         if self.blank_after && !self.after.is_empty() {
             rest = skip_blanks(rest)?;
         }
-        Some(Match { value, number, rest: words_at(rest, &self.after)? })
+        Some(Match { value, previous, number, rest: words_at(rest, &self.after)? })
     }
 }
 
 /// A match of a pattern in a line.
 struct Match<'a> {
     value: f64,
+    /// The line before the match, from the end of the previous one.
+    previous: &'a str,
     number: &'a str,
     /// The line after the match.
     rest: &'a str,
@@ -273,6 +289,23 @@ mod tests {
             values("n = {}", "n = 12, m = 3; n = 1.5x, n = 7. n = 8:"),
             [12.0, 1.5, 7.0, 8.0]
         );
+    }
+
+    /// Regression: of `1,266,370,178 cycles:u`, as perf stat prints it, 178 was taken.
+    #[test]
+    fn a_number_that_begins_before_the_match_is_refused() {
+        for (text, word) in [
+            ("     1,266,370,178      cycles:u", "1,266,370,178"),
+            ("1'997 cycles:u", "1'997"),
+            ("1\u{202f}997 cycles:u", "1\u{202f}997"),
+            ("at 0:34 cycles:u", "0:34"),
+        ] {
+            let error = Pattern::parse("{} cycles:u").unwrap().last("x", text).unwrap_err();
+            let expected = OutputError::EndOfNumber { what: "x".to_owned(), word: word.to_owned() };
+            assert_eq!(error, expected, "{text}");
+        }
+        assert_eq!(values("{} ms", "took: 5 ms, then,6 ms;7 ms =8 ms"), [5.0, 6.0, 7.0, 8.0]);
+        assert_eq!(values(",{} ms", "1,5 ms"), [5.0], "the pattern begins before it");
     }
 
     proptest! {

@@ -2,7 +2,7 @@
 
 use numalab_stats::Direction;
 
-/// Denominators of rates.
+/// Units of time, which are also the denominators of rates.
 const TIMES: [&str; 15] = [
     "s", "sec", "secs", "second", "seconds", "ms", "us", "ns", "min", "minute", "h", "hr", "hour",
     "d", "day",
@@ -23,10 +23,16 @@ pub(crate) fn usual_direction(unit: &str) -> Direction {
     }
 }
 
+/// Checks for a unit of time: `s`, `ms`, `seconds`.
+pub(crate) fn is_time(unit: &str) -> bool {
+    TIMES.contains(&unit.to_lowercase().as_str())
+}
+
 /// Checks for a unit per time: `GB/s`, `ns/day`, `req per second`, `MLUPS`, `Mop/s total`.
 pub(crate) fn is_rate(unit: &str) -> bool {
     let unit = unit.to_lowercase();
-    let words: Vec<&str> = unit.split([' ', '\t', '_', '-', '(', ')', ',']).collect();
+    let words: Vec<&str> =
+        unit.split([' ', '\t', '_', '-', '(', ')', ',', ':', '=', '"']).collect();
     let is_quotient =
         |word: &&str| word.rsplit_once('/').is_some_and(|(_, of)| TIMES.contains(&of));
     let is_per_time = |pair: &[&str]| pair[0] == "per" && TIMES.contains(&pair[1]);
@@ -73,6 +79,9 @@ mod tests {
             "GTEPS",
             "triad_MBps",
             "BogoMIPS",
+            "Requests/sec:",
+            "read: IOPS=",
+            "\"iops\" :",
         ];
         assert_eq!(rates.into_iter().find(|unit| !is_rate(unit)), None);
         let others = [

@@ -7,7 +7,7 @@ use numalab_stats::Direction;
 
 use crate::error::OutputError;
 use crate::pattern::Pattern;
-use crate::rate::{is_rate, usual_direction};
+use crate::rate::{is_rate, is_time};
 
 /// The longest line that a message quotes, in characters.
 const MOST_QUOTED: usize = 80;
@@ -29,7 +29,7 @@ pub enum SampleError {
         nearest: Option<(usize, String)>,
     },
     #[error("--metric `{pattern}`: {error}")]
-    PartOfNumber { pattern: String, error: OutputError },
+    Number { pattern: String, error: OutputError },
     #[error(
         "--metric `{pattern}`: values in `{}` ({}) and in `{}` ({}): expected one unit; put it into \
          the pattern, as in `{pattern} {}`",
@@ -48,12 +48,12 @@ impl LogSample {
     /// Returns the numbers of a log that match a pattern.
     ///
     /// # Errors
-    /// [`SampleError::NoMatch`] if there are none, [`SampleError::PartOfNumber`] if one continues
-    /// after the match.
+    /// [`SampleError::NoMatch`] if there are none, [`SampleError::Number`] if one is part of a longer
+    /// number, or in a unit that cannot be converted.
     pub fn of(text: &str, pattern: &str, parsed: &Pattern) -> Result<Self, SampleError> {
         let found = parsed
             .values_with_units("its number", text)
-            .map_err(|error| SampleError::PartOfNumber { pattern: pattern.to_owned(), error })?;
+            .map_err(|error| SampleError::Number { pattern: pattern.to_owned(), error })?;
         if found.is_empty() {
             let nearest = nearest_line(text, pattern);
             return Err(SampleError::NoMatch { pattern: pattern.to_owned(), nearest });
@@ -65,12 +65,14 @@ impl LogSample {
         Ok(Self { values: found.into_iter().map(|(value, _)| value).collect(), units })
     }
 
-    /// Returns the direction in which the values improve: up if the pattern's label or the unit after
-    /// a value is a rate.
-    pub fn usual_direction(&self, label: &str) -> Direction {
-        match self.units.keys().find(|unit| is_rate(unit)) {
-            Some(rate) => usual_direction(rate),
-            None => usual_direction(label),
+    /// Returns the direction in which the values improve: that of the unit after them, if it is a rate
+    /// or a time, otherwise that of the pattern.
+    pub fn usual_direction(&self, pattern: &Pattern) -> Direction {
+        let has = |is_such: fn(&str) -> bool| self.units.keys().any(|unit| is_such(unit));
+        match () {
+            () if has(is_rate) => Direction::HigherIsBetter,
+            () if has(is_time) => Direction::LowerIsBetter,
+            () => pattern.usual_direction(),
         }
     }
 
@@ -111,14 +113,27 @@ mod tests {
 
     /// A word after the number hid the label, and an improvement was called worse.
     #[test]
-    fn a_rate_in_the_label_or_after_the_number_improves_upwards() {
+    fn a_rate_in_the_pattern_or_after_the_number_improves_upwards() {
         let direction = |pattern: &str, text: &str| {
             let parsed = Pattern::parse(pattern).unwrap();
-            LogSample::of(text, pattern, &parsed).unwrap().usual_direction(parsed.label())
+            LogSample::of(text, pattern, &parsed).unwrap().usual_direction(&parsed)
         };
         assert_eq!(direction("rate = {GB/s}", "rate = 9.77e+05 ops"), Direction::HigherIsBetter);
         assert_eq!(direction("rate = {x}", "rate = 9.77 MB/sec"), Direction::HigherIsBetter);
         assert_eq!(direction("took {ns}", "took 5 ns/op"), Direction::LowerIsBetter);
         assert_eq!(direction("took {x}", "took 5 s"), Direction::LowerIsBetter);
+        for (pattern, text) in [
+            ("Requests/sec: {}", "Requests/sec:  1234.5"),
+            ("Transfer/sec: {MB}", "Transfer/sec:  9.5MB"),
+            ("{} requests per second", "1234 requests per second"),
+            ("IOPS={}", "read: IOPS=12.3k"),
+        ] {
+            assert_eq!(direction(pattern, text), Direction::HigherIsBetter, "{pattern}");
+        }
+        for (pattern, text) in
+            [("at 100 MB/s: {us}", "at 100 MB/s: 7.5"), ("at 100 MB/s: {}", "at 100 MB/s: 7.5 us")]
+        {
+            assert_eq!(direction(pattern, text), Direction::LowerIsBetter, "{pattern}");
+        }
     }
 }

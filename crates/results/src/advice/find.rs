@@ -109,6 +109,15 @@ impl AdvisedOption {
         matches!(self.untried, Some(Untried::NoRoom { .. }))
     }
 
+    /// Returns `true` if trials or, without them, the prediction show a gain that may be worth a change
+    /// of the program.
+    pub(super) fn is_worth_a_change(&self) -> bool {
+        match &self.measured {
+            Some(measured) => measured.verdict == VerdictWord::Better,
+            None => self.predicted.is_some_and(Prediction::is_likely_gain),
+        }
+    }
+
     /// Returns the predicted change, to sort options by; options without a prediction come last.
     fn expected_percent(&self) -> f64 {
         self.predicted.map_or(f64::INFINITY, |predicted| predicted.change_percent)

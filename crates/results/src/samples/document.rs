@@ -36,9 +36,10 @@ pub struct ComparedSamples {
     pub drifts: [bool; 2],
     /// The p-values of the trend tests: baseline, then candidate.
     pub trend_p: [f64; 2],
-    /// The p-value of the rank-sum test for a difference.
-    pub rank_sum_p: f64,
-    /// The p-value of the test for equivalence within the margin.
+    /// The p-value for a difference: the larger of those of the rank-sum test, corrected for the
+    /// correlation, and of the test of the parts.
+    pub difference_p: f64,
+    /// The p-value for equivalence within the margin, of the same tests.
     pub equivalence_p: f64,
     /// The improvement of the candidate's mean in percent.
     pub gain_of_means_percent: Option<f64>,
@@ -122,7 +123,7 @@ impl ComparedSamples {
             effective_values: of.order.effective_size,
             drifts: of.order.trends.map(|trend| trend.is_shown()),
             trend_p: of.order.trends.map(|trend| trend.p),
-            rank_sum_p: of.found.difference.p,
+            difference_p: of.found.difference.p,
             equivalence_p: of.found.equivalence.p(),
             gain_of_means_percent: gain.map(|gain| gain.value),
             gain_of_means_interval_percent: bounds(gain.map(|gain| gain.interval)),

@@ -6,6 +6,19 @@ pub enum NumbersError {
     /// A word is not a number.
     #[error("line {line}: `{word}`: expected numbers such as 1.5, or a log with --metric PATTERN")]
     NoNumber { line: usize, word: String },
+    /// The text is that of a benchmark's JSON file.
+    #[error(
+        "line {line}: `{word}` begins JSON: expected numbers such as 1.5; `jq '.results[].times[]' FILE` \
+         takes them out of hyperfine's, `jq '.benchmarks[].real_time' FILE` out of Google Benchmark's"
+    )]
+    Json { line: usize, word: String },
+    /// The first line has names, and the next one numbers.
+    #[error(
+        "line {line}: `{word}` is the name of a column: expected numbers only; `tail -n +{} FILE` leaves \
+         out the names, and `cut -d, -f2` takes one column of several",
+        .line + 1
+    )]
+    Named { line: usize, word: String },
     /// Several lines of several numbers are a table, with columns that are different samples.
     #[error(
         "line {line} has {numbers} numbers: expected one per line, or all on one line; `cut -d' ' -f2 \
@@ -20,7 +33,6 @@ pub enum NumbersError {
 /// # Errors
 /// [`NumbersError`] with the line.
 pub fn numbers(text: &str) -> Result<Vec<f64>, NumbersError> {
-    let number = |word: &str| word.parse().ok().filter(|value: &f64| value.is_finite());
     // Spreadsheets and Windows' editors begin a text in UTF-8 with a byte order mark.
     let text = text.trim_start_matches('\u{feff}');
     let mut values = Vec::new();
@@ -35,15 +47,14 @@ pub fn numbers(text: &str) -> Result<Vec<f64>, NumbersError> {
         }
         let refused =
             |word: &str| NumbersError::NoNumber { line: index + 1, word: word.to_owned() };
-        let line = line.split('#').next().unwrap_or_default();
+        let line = without_comment(line);
         let parts = line.trim().split_once(',');
         if parts.is_some_and(|(a, b)| number(a).is_some() && number(b).is_some()) {
             return Err(refused(line.trim()));
         }
         let before = values.len();
-        let words = line.split(|c: char| c.is_whitespace() || c == ',' || c == ';');
-        for word in words.filter(|word| !word.is_empty()) {
-            values.push(number(word).ok_or_else(|| refused(word))?);
+        for word in words(line) {
+            values.push(number(word).ok_or_else(|| no_number(text, index, word))?);
         }
         let found = values.len() - before;
         lines += usize::from(found > 0);
@@ -54,5 +65,56 @@ pub fn numbers(text: &str) -> Result<Vec<f64>, NumbersError> {
     match several {
         Some(table) if lines > 1 => Err(table),
         _ => Ok(values),
+    }
+}
+
+fn number(word: &str) -> Option<f64> {
+    word.parse().ok().filter(|value: &f64| value.is_finite())
+}
+
+fn without_comment(line: &str) -> &str {
+    line.split('#').next().unwrap_or_default()
+}
+
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    let words = line.split(|c: char| c.is_whitespace() || c == ',' || c == ';');
+    words.filter(|word| !word.is_empty())
+}
+
+/// Returns the error of a word that is not a number, by what the text is likely to be.
+fn no_number(text: &str, index: usize, word: &str) -> NumbersError {
+    let has_words = |line: &str| words(without_comment(line)).next().is_some();
+    let has_numbers = |at: usize, expected: bool| {
+        let line = text.lines().nth(at).filter(|line| has_words(line));
+        line.is_some_and(|line| words(line).all(|word| number(word).is_some() == expected))
+    };
+    let is_first = text.lines().position(has_words) == Some(index);
+    let (line, said) = (index + 1, word.to_owned());
+    match () {
+        () if is_first && word.starts_with(['{', '[']) => NumbersError::Json { line, word: said },
+        () if is_first && has_numbers(index, false) && has_numbers(index + 1, true) => {
+            NumbersError::Named { line, word: said }
+        }
+        () => NumbersError::NoNumber { line, word: said },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_other_tools_are_refused_with_the_way_to_their_numbers() {
+        let said = |text| numbers(text).unwrap_err().to_string();
+        let hyperfine = said("{\n  \"results\": [\n");
+        assert!(hyperfine.contains("line 1: `{` begins JSON") && hyperfine.contains("jq"));
+        assert!(said("[1.5, 2.5]\n").contains("`[1.5` begins JSON"));
+        for table in ["time\n1.5\n2.5\n", "# of today\n\nrun,time\n0,1.5\n1,2.5\n"] {
+            assert!(said(table).contains("is the name of a column"), "{}", said(table));
+        }
+        assert!(said("# of today\n\nrun,time\n0,1.5\n").contains("`tail -n +4 FILE`"));
+        for log in ["took 5 s\n1.5\n", "time\nslow\n", "1.5\ntime\n2.5\n"] {
+            assert!(matches!(numbers(log), Err(NumbersError::NoNumber { .. })), "{}", said(log));
+        }
     }
 }

@@ -90,6 +90,23 @@ fn advice_by_predictions_alone_is_as_it_was_in_every_format() {
     );
 }
 
+/// The instruction of an option without a gain stood below the tables, without its name.
+#[test]
+fn instructions_are_named_and_those_of_gains_other_than_the_best() {
+    let change = |line: &str, percent: f64| {
+        let (line, region) = (Some(line.to_owned()), "[heap]".to_owned());
+        let touch = Candidate::FirstTouch { line, region };
+        option(touch, Some((percent, percent - 2.0, percent + 2.0)))
+    };
+    let options = vec![change("a.c:1", -12.0), change("b.c:2", -8.0), change("c.c:3", 0.2)];
+    let page = advice(TrialPlace::Emulation, options).page();
+    let notes = page.parts.iter().flat_map(|part| &part.notes);
+    let said: Vec<&String> = notes.filter(|note| note.contains("touch it first")).collect();
+    let expected = "First touch by users (b.c:2): Let the threads that use this memory touch it first, \
+                    instead of b.c:2.";
+    assert_eq!(said, [expected]);
+}
+
 #[test]
 fn advice_by_trials_is_as_it_was_in_every_format() {
     let bind = AdvisedOption {

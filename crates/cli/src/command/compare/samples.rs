@@ -27,7 +27,7 @@ pub(super) fn compared(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<Compa
             })?;
             LogSample::expect_one_unit([(&names[0], &logs[0]), (&names[1], &logs[1])], metric)
                 .map_err(Failure::bad_input)?;
-            let usual = logs[0].usual_direction(pattern.label());
+            let usual = logs[0].usual_direction(&pattern);
             (logs.map(|log| log.values), pattern.label().to_owned(), usual)
         }
     };

@@ -145,7 +145,14 @@ fn notes(advice: &Advice) -> Vec<String> {
         )
     });
     let cut = advice.options.iter().filter_map(|option| cut_short(advice, option));
-    let changes = advice.options.iter().filter_map(|option| change_to_make(&option.candidate));
+    // That of the best option is in the answer.
+    let best = advice.best();
+    let others = advice.options.iter().filter(|option| {
+        option.is_worth_a_change() && !best.is_some_and(|best| std::ptr::eq(best, *option))
+    });
+    let changes = others.filter_map(|option| {
+        Some(format!("{}: {}", what(&option.candidate), change_to_make(&option.candidate)?))
+    });
     predicted.into_iter().chain(measured).chain(cut).chain(changes).collect()
 }
 
