@@ -160,7 +160,7 @@ impl Pipeline {
             queue: StoreQueue::new(core.store_queue()),
             schedulers: core.schedulers(),
             fills: Fills::new(core.line_ns().map(ps), ps(core.far_line_ns())),
-            sets: Sets::new(ps(core.set_line_ns())),
+            sets: Sets::new(ps(core.set_line_ns()), core.store_queue()),
             combining: Combining::new(core.misses),
             stores: Stores::new(core.instructions, core.forward_ns().map(ps).into()),
             streams: core.prefetch.map(|lines| Streams::new(lines, core.reach())),

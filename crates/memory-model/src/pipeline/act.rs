@@ -66,7 +66,8 @@ impl Pipeline {
         let line = bytes.address() / LINE_BYTES;
         if line != self.stored_line {
             self.stored_line = line;
-            self.lined_ps = self.lined_ps.max(self.begin_ps) + self.line_ps;
+            let again_ps = self.sets.again_ps(line, self.queue.next());
+            self.lined_ps = self.lined_ps.max(self.begin_ps) + self.line_ps.max(again_ps);
         }
         let known = (ready_ps, accessor.renames);
         self.stores.store(bytes, known, number);

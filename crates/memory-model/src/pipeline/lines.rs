@@ -40,6 +40,9 @@ impl Pipeline {
         self.combining.give_up(line);
         self.fills.add(line, (begin_ps, done_ps));
         self.latest_ps = self.latest_ps.max(done_ps);
+        if by.kind == Kind::Store {
+            self.sets.misses(line, self.queue.next());
+        }
         if by.kind == Kind::Load || !self.queue.waits(done_ps) {
             self.window.add(by.instruction, done_ps, true);
         }

@@ -37,6 +37,12 @@ impl StoreQueue {
         self.waiting.as_ref().map_or(now_ps, |waiting| waiting.comes_ps(self.stored, now_ps))
     }
 
+    /// Returns the number of the next store, from 1 on.
+    #[inline]
+    pub fn next(&self) -> u64 {
+        self.stored + 1
+    }
+
     /// Adds the next store.
     #[inline]
     pub fn add(&mut self) {
