@@ -68,7 +68,14 @@ pub(crate) fn usage(words: impl Iterator<Item = OsString>) -> ExitCode {
 fn names_wrapper(words: impl Iterator<Item = OsString>) -> bool {
     let words: Vec<OsString> = words.skip(1).collect();
     let has_command = words.iter().any(|word| word == "--");
-    let word = |at: usize| words.get(at).and_then(|word| word.to_str()).unwrap_or_default();
+    // The options of every command may come before its name; `--redact` has a value.
+    let mut named = &words[..];
+    while let [option, rest @ ..] = named
+        && option.as_encoded_bytes().starts_with(b"-")
+    {
+        named = rest.get(usize::from(option == "--redact")..).unwrap_or_default();
+    }
+    let word = |at: usize| named.get(at).and_then(|word| word.to_str()).unwrap_or_default();
     let is_wrapper =
         matches!((word(0), word(1)), ("bind" | "emulate" | "mark", _) | ("knobs" | "guest", "run"));
     is_wrapper || (word(0) == "profile" && has_command)
@@ -156,6 +163,8 @@ mod tests {
         let named = |line: &str| names_wrapper(line.split(' ').map(OsString::from));
         assert!(named("numalab bind --nosuch") && named("numalab knobs run"));
         assert!(named("numalab guest run x") && named("numalab mark"));
+        assert!(named("numalab -q --redact no bind --nosuch") && named("numalab --redact=no mark"));
+        assert!(!named("numalab -q study run x") && !named("numalab --redact"));
         assert!(named("numalab profile --nosuch -- true") && !named("numalab profile --pid x"));
         assert!(!named("numalab guest list") && !named("numalab knobs") && !named("numalab"));
     }

@@ -128,7 +128,7 @@ fn each_read(runs: &[&FoundResult], mut taken: impl FnMut(&FoundResult, Result<D
     });
 }
 
-/// Returns every directory with a `run.json` two levels below; the first level names the host.
+/// Returns every directory with files of a run two levels below; the first level names the host.
 fn scan(directory: &Path) -> Result<Vec<FoundResult>, FleetError> {
     let failed = |path: &Path, source| FleetError::Io { path: path.to_owned(), source };
     let mut found = Vec::new();
@@ -172,9 +172,10 @@ fn fingerprint(path: &Path) -> Option<String> {
         let changed = data.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
         Some(format!("{}@{}", data.len(), changed.as_nanos()))
     };
-    part(file::RUN)?;
-    let parts = PARTS.map(|name| part(name).unwrap_or_default());
-    Some(parts.join(" "))
+    // A run that has lost one of its files is not passed over, but unreadable.
+    let parts = PARTS.map(part);
+    let is_run = parts.iter().any(Option::is_some);
+    is_run.then(|| parts.map(Option::unwrap_or_default).join(" "))
 }
 
 fn read(path: &Path) -> Result<Digest, String> {

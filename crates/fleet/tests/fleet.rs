@@ -153,6 +153,19 @@ fn hosts_of_another_shape_have_no_peers_and_are_named_with_the_difference() {
     assert_eq!((name, value), ("cpu_model", "Another Processor"));
 }
 
+/// Such a host was not mentioned.
+#[test]
+fn a_run_without_its_description_is_unreadable_and_not_passed_over() {
+    let directory = tempfile::tempdir().unwrap();
+    let raw = directory.path().join("hosts");
+    Fleet::new(3, 1).write(&raw);
+    std::fs::remove_file(raw.join("host00001/measure-1/run.json")).unwrap();
+    let store = directory.path().join("fleet.jsonl");
+    let collected = Runs::find(&raw).unwrap().collect(&store).unwrap();
+    assert_eq!((collected.read, collected.failed.len()), (2, 1), "{collected:?}");
+    assert!(collected.failed[0].starts_with("host00001/measure-1: run.json: "), "{collected:?}");
+}
+
 #[test]
 fn a_run_with_a_file_that_never_ends_is_unreadable_and_the_others_are_collected() {
     let directory = tempfile::tempdir().unwrap();

@@ -453,6 +453,16 @@ fn a_start_is_written_once_and_runs_unchanged() {
     assert!(of_noise.is_some_and(|line| line.contains("this machine find")), "{list}");
 }
 
+/// An empty file stayed, which the next attempt did not overwrite.
+#[test]
+fn a_start_that_cannot_be_written_leaves_no_file() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut limited = Command::new("sh");
+    let script = "trap '' XFSZ; ulimit -f 0; exec \"$0\" study new mine";
+    ends(limited.current_dir(&directory).args(["-c", script, NUMALAB]), 1);
+    assert_eq!(fs::read_dir(&directory).expect("readable").count(), 0);
+}
+
 /// Returns the system calls of a command and its children that could write a file or reach another
 /// machine, and the programs that it started; `None` without strace. The cache is empty.
 fn traced(place: &Place, arguments: &[&str]) -> Option<(String, Vec<String>, Vec<String>)> {

@@ -13,6 +13,8 @@ const PRIVATE: [&str; 3] = ["command", "hostname", "kernel_command_line"];
 const SYSTEM: [&str; 9] = ["bin", "boot", "dev", "etc", "lib", "proc", "sbin", "sys", "usr"];
 /// The shortest text that is replaced, in characters; shorter ones occur within other words.
 const LEAST_LETTERS: usize = 3;
+/// The kinds of private texts that may be any word.
+const ANY_WORD: [&str; 2] = ["user", "argument"];
 /// The number of characters of a hash: enough to distinguish the pages of two hosts.
 const SHORT: usize = 8;
 
@@ -60,6 +62,8 @@ impl Redaction {
             }
         }
         private.retain(|private| private.text.chars().count() >= LEAST_LETTERS);
+        private
+            .retain(|private| !ANY_WORD.contains(&private.what) || !is_term(&private.text, page));
         private.sort_by_key(|private| std::cmp::Reverse(private.text.len()));
         Self { private, left_out: BTreeSet::new() }
     }
@@ -114,6 +118,20 @@ impl Redaction {
             )
         })
     }
+}
+
+/// Returns true for a number, and for a word in the headings of a page: a user called `node` or an
+/// argument `read` identifies no one, and the page would be unreadable without the word.
+fn is_term(text: &str, page: &Page) -> bool {
+    let panels = page.parts.iter().flat_map(|part| &part.panels).chain(&page.picture);
+    let of_panel = |panel: &'_ Panel| {
+        let columns = panel.table.columns.iter().map(|column| column.name.clone());
+        columns.chain([panel.table.caption.clone()]).collect::<Vec<String>>()
+    };
+    let is_word = || text.chars().all(char::is_alphabetic);
+    let heads = |heading: &String| !whole_words(heading, text).is_empty();
+    text.parse::<f64>().is_ok()
+        || is_word() && panels.flat_map(of_panel).any(|heading| heads(&heading))
 }
 
 fn hash(text: &str) -> String {
@@ -192,6 +210,27 @@ mod tests {
         assert_eq!(title, expected);
         let text = page("host-7").redacted().markdown();
         assert!(!text.contains("host-7") && !text.contains("`./solver -n 8`"), "{text}");
+    }
+
+    /// The pages of the user `node` of a container image had a hash in place of every node, and so had
+    /// those of a program with the argument `node`.
+    #[test]
+    fn words_of_headings_and_numbers_stay() {
+        let cleaned = |what, text: &str| {
+            let table =
+                Table::new("ns by cpu and node").words("facts").rows([vec!["a".to_owned()]]);
+            let part = Part::of("Latency", vec![Panel::table(table)]);
+            let private = vec![Private { what, text: text.to_owned() }];
+            let title = format!("{text} 0 of 5000");
+            let parts = part.into_iter().collect();
+            Page { title, parts, private, ..Page::default() }.redacted().title
+        };
+        for what in ["user", "argument"] {
+            assert_eq!(cleaned(what, "node"), "node 0 of 5000");
+            assert_eq!(cleaned(what, "5000"), "5000 0 of 5000");
+            assert!(cleaned(what, "anna").starts_with("left out"));
+        }
+        assert!(cleaned("hostname", "node").starts_with("left out"));
     }
 
     #[test]

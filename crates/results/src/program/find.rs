@@ -4,7 +4,9 @@ mod runtimes;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use numalab_record::{CodePlace, ContendedLine, FirstTouches, MemoryReport, ProgramMemory, Region};
+use numalab_record::{
+    CodePlace, ContendedLine, FirstTouches, MemoryReport, ProgramMemory, Region, RegionAccesses,
+};
 
 pub use runtimes::is_runtimes_own;
 
@@ -68,6 +70,8 @@ pub struct RemoteCost {
     pub memory_ns: f64,
     /// The most that would be saved if every access were local, in ns.
     pub remote_ns: f64,
+    /// The thread with most of it, and its part in ns.
+    pub slowest: Option<(u32, f64)>,
     /// The regions that cost most of it, most costly first.
     pub regions: Vec<RemoteRegion>,
 }
@@ -142,11 +146,12 @@ impl RemoteCost {
             };
             if remote > local { 1.0 - local / remote } else { 0.0 }
         };
+        let extra_ns = |accesses: &RegionAccesses| {
+            let share = beyond(accesses.cpu_node, accesses.memory_node);
+            accesses.waits().waited_ns as f64 * share
+        };
         let of_region = |region: &Region| {
-            let costs = region.accesses.iter().map(|accesses| {
-                let share = beyond(accesses.cpu_node, accesses.memory_node);
-                (accesses.waits().waited_ns as f64 * share, accesses)
-            });
+            let costs = region.accesses.iter().map(|accesses| (extra_ns(accesses), accesses));
             let costs: Vec<_> = costs.collect();
             let (_, worst) = costs.iter().max_by(|one, other| one.0.total_cmp(&other.0))?;
             Some(RemoteRegion {
@@ -159,17 +164,22 @@ impl RemoteCost {
         let all: Vec<RemoteRegion> = program.regions.iter().filter_map(of_region).collect();
         let accesses = program.regions.iter().flat_map(|region| &region.accesses);
         let remote_ns = all.iter().map(|region| region.remote_ns).sum();
+        let mut by_thread: BTreeMap<u32, f64> = BTreeMap::new();
+        for accesses in accesses.clone() {
+            *by_thread.entry(accesses.thread).or_default() += extra_ns(accesses);
+        }
+        let slowest = by_thread.into_iter().max_by(|one, other| one.1.total_cmp(&other.1));
         let named = |region: &RemoteRegion| region.remote_ns >= NAMED_SHARE * time_ns.max(1.0);
         let mut regions: Vec<RemoteRegion> = all.into_iter().filter(named).collect();
         regions.sort_by(|one, other| other.remote_ns.total_cmp(&one.remote_ns));
         let memory_ns = accesses.map(|accesses| accesses.waits().waited_ns as f64).sum();
-        Self { time_ns, memory_ns, remote_ns, regions }
+        Self { time_ns, memory_ns, remote_ns, slowest, regions }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use numalab_record::{AccessWaits, PagesAlike, RegionAccesses, Sharing};
+    use numalab_record::{AccessWaits, PagesAlike, Sharing};
 
     use super::*;
 
@@ -199,6 +209,8 @@ mod tests {
         let cost = RemoteCost::of(&program, 1000.0, &[0, 4], &latency);
         assert!((cost.remote_ns - (200.0 + 1.5)).abs() < 1e-9, "{cost:?}");
         assert!((cost.memory_ns - 910.0).abs() < 1e-9);
+        let (thread, ns) = cost.slowest.unwrap();
+        assert!(thread == 0 && (ns - cost.remote_ns).abs() < 1e-9, "{cost:?}");
         let [shared] = &cost.regions[..] else { panic!("{cost:?}") };
         assert_eq!(
             (shared.region.name.as_str(), shared.cpu_node, shared.memory_node),

@@ -415,6 +415,21 @@ fn a_reported_cache_without_a_plateau_is_reported_missing() {
     assert!(sentence.contains("L4 (reported at 480M) was not found"), "{sentence}");
 }
 
+/// Of four sizes, "no cache ends within 16K to 256M" was said, and that L1 to L3 were not found.
+#[test]
+fn sizes_far_apart_are_not_said_to_hold_no_end_of_a_cache() {
+    let mut document = runs::one_node();
+    document.cells.retain(|result| match &result.cell.experiment {
+        Experiment::Latency(cell) => {
+            [1 << 14, 1 << 18, 1 << 22, 1 << 28].contains(&cell.size_bytes)
+        }
+        _ => true,
+    });
+    let sentence = Summary::of(&document).page().lead[1].sentence.clone();
+    assert!(sentence.starts_with("These sizes are too far apart to show"), "{sentence}");
+    assert!(!sentence.contains("found"), "{sentence}");
+}
+
 #[test]
 fn a_knee_is_withheld_where_idle_windows_were_disturbed_or_slower_than_loaded_ones() {
     let is_idle = |cell: &numalab_record::CellResult| matches!(&cell.cell.experiment, Experiment::Loaded(l) if l.delay.is_none());

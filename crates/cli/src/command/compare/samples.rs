@@ -14,7 +14,7 @@ use crate::args::CompareArgs;
 use crate::failure::Failure;
 
 pub(super) fn compared(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<Compared, Failure> {
-    let names = paths.map(|path| path.display().to_string());
+    let names = names(paths);
     let (values, unit, usual) = match &args.metric {
         None => (both(paths, read_numbers)?, String::new(), Direction::LowerIsBetter),
         Some(metric) => {
@@ -37,6 +37,16 @@ pub(super) fn compared(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<Compa
         .map_err(|error| Failure::bad_input(format!("--margin {margin_percent}: {error}")))?;
     let judgement = comparison.judgement(margin_percent);
     Ok((Box::new(comparison), judgement))
+}
+
+/// Returns the names of two files: the last parts of their paths if these differ, because pages leave
+/// out paths. Those of pipes, such as `/dev/fd/63`, say nothing without the rest.
+fn names(paths: [&PathBuf; 2]) -> [String; 2] {
+    let whole = paths.map(|path| path.display().to_string());
+    let last =
+        paths.map(|path| path.file_name().unwrap_or_default().to_string_lossy().into_owned());
+    let are_files = paths.iter().all(|path| !path.starts_with("/dev"));
+    if are_files && last[0] != last[1] { last } else { whole }
 }
 
 /// Reads two files in parallel, because they may have millions of numbers.
@@ -68,4 +78,18 @@ fn text(path: &Path) -> Result<String, Failure> {
             path.display()
         ))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_named_by_the_part_of_their_paths_that_pages_show() {
+        let named = |paths: [&str; 2]| names(paths.map(PathBuf::from).each_ref());
+        assert_eq!(named(["/home/a/old.txt", "/home/a/new.txt"]), ["old.txt", "new.txt"]);
+        for same in [["/tmp/a/t.txt", "/tmp/b/t.txt"], ["/dev/fd/63", "/dev/fd/62"]] {
+            assert_eq!(named(same), same);
+        }
+    }
 }

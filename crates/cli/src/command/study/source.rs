@@ -1,6 +1,6 @@
 //! Lists and shows studies, and begins new ones.
 
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -50,8 +50,12 @@ pub(super) fn begin(args: &StudyNewArgs) -> Result<(), Failure> {
 
 fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
     let file = OpenOptions::new().write(true).create_new(true).open(path);
+    let written = file.and_then(|mut file| {
+        // On a full disk an empty file would stay, which no second attempt overwrites.
+        file.write_all(text.as_bytes()).inspect_err(|_| drop(fs::remove_file(path)))
+    });
     let path = path.display();
-    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| match error.kind() {
+    written.map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => Failure::bad_input(format!(
             "{path} already exists and was not changed: expected another name, or -o FILE; `numalab \
              study run {path}` runs it if it is a study"

@@ -143,11 +143,19 @@ fn cache_sentence(summary: &Summary<'_>) -> String {
     let open = if unended.is_empty() { String::new() } else { unended.join("; ") + "; " };
     let (beyond, lost) = (beyond_text(curve), lost_text(curve));
     match ends.len() {
-        0 if open.is_empty() => format!("No cache ends within the sizes swept ({swept}).{lost}"),
+        0 if open.is_empty() && is_sparse(curve) => {
+            format!("These sizes are too far apart to show where caches end ({swept}).")
+        }
+        0 if open.is_empty() => format!("No cache end was found ({swept}).{lost}"),
         0 => format!("No cache end was found; {open}{beyond} ({swept}).{lost}"),
         1 => format!("The one cache end found is at {}; {open}{beyond} ({swept}).{lost}", ends[0]),
         _ => format!("The caches end at {}; {open}{beyond} ({swept}).{lost}", listed(&ends)),
     }
+}
+
+/// Returns true if no two sizes are an octave or less apart, as those of a plateau are.
+fn is_sparse(curve: &Curve) -> bool {
+    curve.points.windows(2).all(|pair| pair[1].size_bytes > 2 * pair[0].size_bytes)
 }
 
 /// Describes a cache before the last level if its end is unknown.
