@@ -1,6 +1,7 @@
 //! The facts about a program before any trial: its run time, and its use of memory.
 
 use std::panic::resume_unwind;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
@@ -25,6 +26,9 @@ const SHORT: Duration = Duration::from_millis(2);
 /// memory to 316 for the start of Python, most of whose code runs only a few times and is translated
 /// first; `gzip` took 137 times. Its threads run one at a time, so that this is also the time of the run.
 const FOLLOWED_FACTORS: [u32; 2] = [20, 350];
+
+/// The time after which a run under emulation that nothing foresaw is reported.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The facts known before the trials.
 pub(super) struct KnownFacts {
@@ -110,7 +114,7 @@ pub(super) fn look(
     // Trials compare candidates with two runs of the unchanged program.
     let is_tried = target.place == TrialPlace::Emulation && !request.predict_only;
     let again = (is_tried && runs_at_once() > 1).then_some(asis);
-    match follow(subject, judged, (asis, again), target, watch) {
+    match follow(subject, judged, (asis, again, is_here), target, watch) {
         Ok(known) => Ok(KnownFacts { took: took.or(known.took), ..known }),
         // A program that runs here need not run under emulation.
         Err(error) if is_here && !subject.interrupt.requested() => {
@@ -146,17 +150,23 @@ fn tell_if_short(watch: &mut dyn Watch, subject: &Subject, took: Duration) {
 }
 
 /// Runs the program under emulation, and bases the advice on the observations. `again` runs at the same time,
-/// without other placements.
+/// without other placements; `is_foreseen` is true if the time that it takes has been reported.
 fn follow(
     subject: &Subject,
     judged: &Judged,
-    (asis, again): (&EmulatedProgram, Option<&EmulatedProgram>),
+    (asis, again, is_foreseen): (&EmulatedProgram, Option<&EmulatedProgram>, bool),
     target: &Target,
     watch: &mut dyn Watch,
 ) -> Result<KnownFacts, AdviseError> {
+    let program = profiled(asis, &target.costs);
     let (first, second) = thread::scope(|scope| {
         let second = again.map(|program| scope.spawn(|| subject.follow(program)));
-        let first = subject.follow(&profiled(asis, &target.costs));
+        let patience = if is_foreseen { Duration::MAX } else { PATIENCE };
+        let remark = || {
+            let most = FOLLOWED_FACTORS[1];
+            watch.remark(&Remark::StillFollowing { after: PATIENCE, most });
+        };
+        let first = with_patience(patience, || subject.follow(&program), remark);
         let second = second.map(|run| run.join().unwrap_or_else(|panic| resume_unwind(panic)));
         (first, second)
     });
@@ -176,8 +186,42 @@ fn follow(
     Ok(KnownFacts { advice, took, followed: seen, runs })
 }
 
+/// Does the work in another thread, and calls `impatient` once if it takes longer than this.
+fn with_patience<T: Send>(
+    patience: Duration,
+    work: impl FnOnce() -> T + Send,
+    impatient: impl FnOnce(),
+) -> T {
+    thread::scope(|scope| {
+        let (working, done) = mpsc::channel::<()>();
+        let worker = scope.spawn(move || {
+            let result = work();
+            drop(working);
+            result
+        });
+        if done.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
+            impatient();
+        }
+        worker.join().unwrap_or_else(|panic| resume_unwind(panic))
+    })
+}
+
 /// Returns a run with its time on the emulated machine.
 fn timed((ran, followed): (Ran, Followed)) -> Ran {
     let elapsed_ns = followed.report.program().map_or(0, |program| program.elapsed_ns);
     Ran { took: Duration::from_nanos(elapsed_ns), ..ran }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_that_takes_longer_than_the_patience_is_remarked_on_while_it_lasts() {
+        let (remark, wait) = mpsc::channel();
+        let work = move || wait.recv();
+        assert_eq!(with_patience(Duration::ZERO, work, || remark.send(7).unwrap()), Ok(7));
+        let unasked = || unreachable!("it is done");
+        assert_eq!(with_patience(Duration::MAX, || 5, unasked), 5);
+    }
 }

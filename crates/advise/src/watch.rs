@@ -45,6 +45,12 @@ pub enum Remark {
         least: Duration,
         most: Duration,
     },
+    /// The program is still followed after this time, which was not known before.
+    StillFollowing {
+        after: Duration,
+        /// The most times that following takes the program's own time.
+        most: u32,
+    },
     /// The program ends so soon that it does little more than start.
     Short {
         program: String,
@@ -111,6 +117,7 @@ impl fmt::Display for Remark {
                 least.as_secs_f64(),
                 most.as_secs_f64().ceil()
             ),
+            Self::StillFollowing { after, most } => f.write_str(&still_following(*after, *most)),
             Self::Short { program, took } => write!(
                 f,
                 "{program} ends after {} us, so the results mainly describe its start",
@@ -140,6 +147,14 @@ impl fmt::Display for Remark {
             Self::OutputDiffers => f.write_str("the program's output is not the same in every run"),
         }
     }
+}
+
+fn still_following(after: Duration, most: u32) -> String {
+    format!(
+        "following the program under emulation has taken {:.0} s so far, and can take {most} times \
+         the program's own CPU time: a smaller problem is followed sooner",
+        after.as_secs_f64()
+    )
 }
 
 fn shared_files(name: &str, bytes: u64) -> String {

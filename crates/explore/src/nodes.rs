@@ -10,11 +10,11 @@ use std::io::ErrorKind;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use numalab_host::{Root, base_page_bytes_of, read_machine};
+use numalab_host::{Reading, Root, base_page_bytes_of, read_machine};
 use numalab_record::explore::{
     Counters, Migrations, NodeView, NodesView, TierMoves, Unseen, fragmentation,
 };
-use numalab_topology::{NodeId, NodeSet};
+use numalab_topology::{NodeId, NodeSet, Severity};
 
 pub use zones::read_buddyinfo;
 
@@ -54,7 +54,8 @@ pub fn read_nodes_since(
 }
 
 fn read_once(root: &Root) -> Result<NodesView, ExploreError> {
-    let machine = read_machine(root)?.machine;
+    let Reading { machine, mut findings } = read_machine(root)?;
+    findings.retain(|finding| finding.severity > Severity::Note);
     let page_bytes = base_page_bytes_of(root);
     let huge_bytes = numalab_host::transparent_huge_page_bytes(root).unwrap_or(2 << 20);
     let huge_order = page_bytes.map(|bytes| (huge_bytes / bytes).max(1).ilog2());
@@ -102,9 +103,7 @@ fn read_once(root: &Root) -> Result<NodesView, ExploreError> {
         may_have_memory && (node.total_bytes.is_none() || node.free_bytes.is_none())
     };
     let unknown: NodeSet = nodes.iter().filter(is_unknown).map(|node| node.node).collect();
-    if !unknown.is_empty() {
-        unseen.push(Unseen::NodeMemory { nodes: unknown });
-    }
+    unseen.extend((!unknown.is_empty()).then_some(Unseen::NodeMemory { nodes: unknown }));
     Ok(NodesView {
         nodes,
         migrations_since_boot: migrations,
@@ -112,6 +111,7 @@ fn read_once(root: &Root) -> Result<NodesView, ExploreError> {
         base_page_bytes: page_bytes,
         huge_order,
         unseen,
+        odd: findings,
     })
 }
 

@@ -51,6 +51,19 @@ fn memory_that_no_file_reports_has_no_gauge() {
 }
 
 #[test]
+fn nonsense_in_the_files_of_nodes_is_shown_with_them() {
+    let view = nodes(&[
+        CPUS,
+        ("sys/devices/system/node/node0/cpulist", "zero\n"),
+        ("sys/devices/system/node/node0/meminfo", "Node 0 MemTotal: 4096 kB\n"),
+    ]);
+    let codes: Vec<_> = view.odd.iter().map(|finding| finding.code.as_str()).collect();
+    assert_eq!(codes, ["no-cpu-directories", "not-a-list"]);
+    let text = Explored::of(View::Nodes(view)).terminal(Style::Plain);
+    assert!(text.contains("Anomalies") && text.contains("`zero`"), "{text}");
+}
+
+#[test]
 fn fragmentation_of_a_copied_tree_is_that_of_its_own_pages_or_unknown() {
     let meminfo = "MemTotal: 16777216 kB\nMemFree: 8388608 kB\n";
     let files = [

@@ -134,6 +134,23 @@ fn place_cpus(lines: &Lines, findings: &mut Findings) -> Result<Machine, ReadErr
     Ok(machine)
 }
 
+/// Returns the online cpus of each node, or all if no node is known. Nodes of `numa=fake` have the same
+/// cpus, which are returned once.
+fn cpus_of_nodes(machine: &Machine) -> Vec<CpuSet> {
+    let online = machine.online_cpus();
+    let mut sets: Vec<CpuSet> = Vec::new();
+    for node in &machine.nodes {
+        let cpus = node.cpus.intersection(&online);
+        if !sets.contains(&cpus) {
+            sets.push(cpus);
+        }
+    }
+    if sets.is_empty() {
+        sets.push(online);
+    }
+    sets
+}
+
 /// Numbers the cores in order of node, and returns the cpus of each.
 fn number_cores(lines: &Lines, machine: &mut Machine, findings: &mut Findings) -> Vec<Vec<CpuId>> {
     let Some(threads) = lines.threads_per_core.filter(|&threads| threads > 0) else {
@@ -147,18 +164,6 @@ fn number_cores(lines: &Lines, machine: &mut Machine, findings: &mut Findings) -
         findings.warning("cores-unknown", "Thread(s) per core".to_owned(), message.to_owned());
         return Vec::new();
     };
-    let online = machine.online_cpus();
-    let mut sets: Vec<CpuSet> = Vec::new();
-    for node in &machine.nodes {
-        let cpus = node.cpus.intersection(&online);
-        // Nodes of numa=fake have the same cpus.
-        if !sets.contains(&cpus) {
-            sets.push(cpus);
-        }
-    }
-    if sets.is_empty() {
-        sets.push(online);
-    }
     let is_odd = |all: &usize| match all.cmp(&machine.online_cpus().len()) {
         Ordering::Less => lines.models.len() <= 1,
         Ordering::Equal => false,
@@ -175,7 +180,7 @@ fn number_cores(lines: &Lines, machine: &mut Machine, findings: &mut Findings) -
     }
     let is_adjacent = are_threads_adjacent(lines, threads, machine, findings);
     let mut cores = Vec::new();
-    for set in sets {
+    for set in cpus_of_nodes(machine) {
         let cpus: Vec<CpuId> = set.iter().collect();
         if !cpus.len().is_multiple_of(threads) {
             let cpus = count(cpus.len(), "cpu");

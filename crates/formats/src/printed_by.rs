@@ -46,8 +46,8 @@ const TOOLS: [Tool; 26] = [
     Tool {
         marks: &["PU L#", "PU P#", "NUMANode L#", "Machine ("],
         source: Some("lstopo"),
-        advice: "this is what lstopo prints: give it as lstopo:FILE, or `lstopo --of xml`, whose sizes \
-                 are not rounded",
+        advice: "this is what lstopo prints: give it as lstopo:FILE, or `lstopo --of xml`, which does \
+                 not round sizes",
     },
     Tool {
         marks: &["NUMANode:"],

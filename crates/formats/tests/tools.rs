@@ -7,8 +7,8 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use numalab_formats::hwloc::{read_synthetic, read_xml, write_synthetic, write_xml};
-use numalab_formats::{libvirt, lscpu, qemu, svg};
+use numalab_formats::hwloc::{read_outline, read_synthetic, read_xml, write_synthetic, write_xml};
+use numalab_formats::{capabilities, libvirt, lscpu, qemu, svg};
 use numalab_topology::Machine;
 
 /// Returns true if `tool` can be run here; `package` is its Debian package.
@@ -63,6 +63,13 @@ fn essence(machine: &Machine) -> String {
     }
     text += &format!("\n{:?}", machine.distances);
     text
+}
+
+/// Returns the machine as an outline has it: without distances, and with sizes in whole GiB.
+fn rounded(mut machine: Machine) -> Machine {
+    machine.distances = numalab_topology::Distances::default();
+    machine.nodes.iter_mut().for_each(|node| node.memory_bytes &= !((1 << 30) - 1));
+    machine
 }
 
 /// Returns the machines that XML can represent.
@@ -141,6 +148,49 @@ fn our_reader_agrees_with_version_1_as_lstopo_exports_it() {
         let read = read_xml(&run(name, &mut command, "")).unwrap().value;
         assert_eq!(essence(&read), essence(&machine), "{name}");
     }
+}
+
+#[test]
+fn the_outline_of_lstopo_has_what_its_xml_has() {
+    if !has("lstopo-no-graphics", "hwloc-nox") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("machine.xml");
+    for (name, machine) in nested() {
+        let machine = rounded(machine);
+        std::fs::write(&path, write_xml(&machine).unwrap()).unwrap();
+        for numbers in ["--physical", "--no-caches", "--verbose"] {
+            let mut command = Command::new("lstopo-no-graphics");
+            command.args(["--of", "console", numbers, "--input"]).arg(&path);
+            let shown = run(name, &mut command, "");
+            let mut read = rounded(read_outline(&shown).unwrap().value);
+            let mut expected = read_xml(&std::fs::read_to_string(&path).unwrap()).unwrap().value;
+            expected = rounded(expected);
+            if numbers == "--no-caches" {
+                for machine in [&mut read, &mut expected] {
+                    machine.cpus.iter_mut().for_each(|cpu| cpu.l3_group = None);
+                }
+            }
+            assert_eq!(essence(&read), essence(&expected), "{name}\n{shown}");
+        }
+    }
+}
+
+#[test]
+fn the_host_of_libvirts_test_driver_is_read_as_virsh_prints_it() {
+    if !has("virsh", "libvirt-clients") {
+        return;
+    }
+    let mut command = Command::new("virsh");
+    command.args(["-c", "test:///default", "capabilities"]);
+    let shown = run("test driver", &mut command, "");
+    let reading = capabilities::read(&shown).unwrap();
+    assert_eq!(reading.findings, [], "{shown}");
+    let machine = reading.value;
+    assert_eq!(machine.nodes.len(), shown.matches("<cell ").count());
+    assert_eq!(machine.cpus.len(), shown.matches("<cpu id=").count());
+    assert!(machine.nodes.iter().all(|node| node.memory_bytes > 0 && !node.cpus.is_empty()));
 }
 
 #[test]

@@ -148,6 +148,12 @@ impl Pinned {
         &self.affinity
     }
 
+    /// Returns true if the thread runs on its cpu now; needs no system call where the C library has
+    /// none.
+    pub fn is_here(&self) -> bool {
+        syscall::cpu() == self.place.cpu
+    }
+
     /// Checks again that the thread is pinned and runs on its cpu: `taskset` or a change of the
     /// cpuset can move it.
     ///

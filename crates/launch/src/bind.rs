@@ -145,6 +145,12 @@ pub struct Home {
 }
 
 impl Home {
+    /// Returns the node by which other tools know the cpus; `None` if it has no memory, since libnuma
+    /// refuses such a node (`numactl --cpunodebind`).
+    pub fn known_node(&self, machine: &Machine) -> Option<NodeId> {
+        Some(self.node).filter(|node| machine.memory_nodes().contains(*node))
+    }
+
     /// Keeps this thread, and so the command that it becomes, on the cpus; leaves it unchanged if
     /// there are none.
     ///

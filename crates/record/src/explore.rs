@@ -27,7 +27,6 @@ pub use spread::BytesByNode;
 /// The current placement of memory: `{"explore": "nodes", ...}` in JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(tag = "explore", rename_all = "kebab-case")]
-#[expect(clippy::large_enum_variant, reason = "one view exists at a time")]
 pub enum View {
     /// The memory of each node.
     Nodes(NodesView),

@@ -30,6 +30,7 @@ fn of_nodes(nodes: Vec<NodeView>) -> Explored {
         base_page_bytes: Some(4096),
         huge_order: Some(9),
         unseen: Vec::new(),
+        odd: Vec::new(),
     }))
 }
 

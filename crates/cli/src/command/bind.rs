@@ -176,7 +176,8 @@ fn prepare(args: &BindArgs, task: Option<&Task>) -> Result<Prepared, Failure> {
     let pinned = cpu.map(pin).transpose().map_err(BindError::from)?;
     let of_home = home.as_ref().map(|home| home.cpus.clone());
     let cpus = cpu.map(|cpu| CpuSet::from_iter([cpu])).or(of_home);
-    let binding = Binding { cpus_of: home.as_ref().map(|home| home.node), cpus, ..binding };
+    let cpus_of = home.as_ref().and_then(|home| home.known_node(&machine));
+    let binding = Binding { cpus_of, cpus, ..binding };
     if !args.dry_run {
         set_process_policy(&binding.policy)?;
     }

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
+use numalab_host::{MemoryLimit, Root};
+
 use crate::command::{numalab_in, prints_in, refused};
 
 /// Returns every file below a directory with its contents.
@@ -47,6 +49,23 @@ fn a_dry_run_has_the_refusals_of_the_run() {
         }
     }
     assert!(files(directory.path()).is_empty());
+}
+
+#[test]
+fn a_guest_with_more_memory_than_is_available_here_says_so() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let limit = MemoryLimit::read(&Root::live()).expect("a figure");
+    let said = |bytes: u64| {
+        let memory = format!("{}M", bytes >> 20);
+        let run = ["guest", "run", "--dry-run", "--memory", &memory, "--", "true"];
+        let output = numalab_in(directory.path(), &run).output().expect("it runs");
+        (output.status.code(), String::from_utf8(output.stderr).expect("UTF-8"))
+    };
+    let (code, larger) = said(limit.available_bytes.saturating_mul(4));
+    assert_eq!(code, Some(0), "{larger}");
+    assert!(larger.contains("are available here ("), "{larger}");
+    let (_, smaller) = said(256 << 20);
+    assert!(!smaller.contains("are available here"), "{smaller}");
 }
 
 #[test]

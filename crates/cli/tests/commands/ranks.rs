@@ -233,6 +233,12 @@ fn a_process_of_a_job_that_is_not_a_rank_says_which_part_it_is() {
     let numbered = "Not a rank: task 3 of a job array (SGE_TASK_ID), bound as one process; \
                     NUMALAB_RANK makes it a rank\n[Rank 0] Binding";
     assert!(said.starts_with(numbered), "{said}");
+    let said = bind_as("WORLD_SIZE=8", &[], 0);
+    let of_world =
+        "Not a rank: one of 8 processes of an unknown launcher (WORLD_SIZE), bound as one";
+    assert!(said.starts_with(of_world), "{said}");
+    let said = bind_as("FLUX_JOB_SIZE=4", &[], 125);
+    assert!(said.contains("but FLUX_TASK_RANK is not: set it"), "{said}");
     let script = "SLURM_JOB_ID=7 SLURM_STEP_ID=4294967291 SLURM_PROCID=0";
     let step = "SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1";
     for around in [script, step, "A=1"] {

@@ -32,7 +32,9 @@ pub fn read_outline(text: &str) -> Result<Reading, ReadError> {
     let lines = pasted::lines(text, &mut findings);
     pasted::check_one_machine(FORMAT, &lines)?;
     let mut outline = Outline::default();
-    for (number, line) in &lines {
+    // With --verbose, counts, distances and attributes of nodes follow.
+    let is_within = |line: &str| !line.trim_start().starts_with("depth 0:");
+    for (number, line) in lines.iter().take_while(|(_, line)| is_within(line)) {
         outline.line(*number, line)?;
     }
     outline.check()?;
@@ -242,11 +244,14 @@ fn item_of(item: &str) -> Option<(Kind, Option<u32>, Option<u64>)> {
         _ => cache(head)?,
     };
     let mut words = rest.split([' ', '(', ')']).filter(|word| !word.is_empty());
-    let numbers = words.clone().filter_map(|word| word.strip_prefix("P#")?.parse().ok());
-    let number = numbers.filter(|&number| number <= MAX_ID).last();
-    let is_size =
-        |word: &str| word.ends_with(['B', 'b']) && word.starts_with(|c: char| c.is_ascii_digit());
-    let bytes = words.find(|word| is_size(word)).and_then(parse_reported);
+    let mut numbers = words.clone().filter_map(|word| word.strip_prefix("P#")?.parse().ok());
+    let number = numbers.find(|&number| number <= MAX_ID);
+    // `local=24683652KB` of `lstopo -v`, and `24GB` otherwise.
+    let size = |word: &str| {
+        let size = word.rsplit('=').next().filter(|size| size.ends_with('B'))?;
+        size.starts_with(|c: char| c.is_ascii_digit()).then(|| parse_reported(size))?
+    };
+    let bytes = words.find_map(size);
     Some((kind, number, bytes))
 }
 
@@ -335,6 +340,10 @@ Machine (47GB total)
         assert_eq!(nodes(OLD), [(0, "0,2".to_owned(), 16 << 10), (1, "1".to_owned(), 31 << 10)]);
         let one = "Machine (15GB)\n  Socket L#0\n    Core L#0 + PU L#0 (P#0)\n";
         assert_eq!(nodes(one), [(0, "0".to_owned(), 15 << 10)]);
+        let verbose = "Machine (P#0 total=9KB OSName=Linux)\n  NUMANode L#0 (P#0 local=2048KB total=9KB)\n  \
+                       L1dCache L#0 (P#0 size=32KB ways=8)\n    Core L#0 (P#4)\n      PU L#0 (P#7)\n\
+                       depth 0: 1 Machine (type #0)\n NUMANode L#0 = 9 from cpuset 0x1\n";
+        assert_eq!(nodes(verbose), [(0, "7".to_owned(), 2)]);
         let physical =
             NEW.replace("PU L#0 (P#0)", "PU P#0").replace("NUMANode L#0 (P#0", "NUMANode P#0 (");
         assert_eq!(nodes(&physical), expected);

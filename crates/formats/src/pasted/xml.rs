@@ -13,7 +13,7 @@ pub(crate) struct Xml {
     pub end: &'static str,
     /// Name of the format.
     pub format: &'static str,
-    /// What is missing from a text without it.
+    /// The part that a text without it lacks.
     pub what: &'static str,
 }
 

@@ -55,6 +55,19 @@ fn nodes_of(choice: &str, present: &str, ranks: usize) -> Result<Vec<String>, Bi
         .collect()
 }
 
+/// Origin: `numactl -N 1` of numactl 2.0.16 ends with `<1> is invalid` if node 1 has no memory.
+#[test]
+fn other_tools_know_cpus_by_their_node_only_if_it_has_memory() {
+    let home = |node| Home { node: NodeId(node), cpus: "2,3".parse().unwrap() };
+    assert_eq!(home(0).known_node(&with_memory("0")), Some(NodeId(0)));
+    assert_eq!(home(1).known_node(&with_memory("0")), None);
+    let cpus = Some(home(1).cpus);
+    let policy = MemoryPolicy::Bind(NodeSet::from_iter([NodeId(0)]));
+    let binding = Binding { rank: 0, policy, cpus_of: None, cpus };
+    let said = binding.lines(&["true".to_owned()]);
+    assert!(said.contains("numactl --physcpubind=2,3 --membind=0 true"), "{said}");
+}
+
 #[test]
 fn one_node_is_for_all_ranks_a_list_for_each_in_order() {
     assert_eq!(nodes_of("3", "0-3", 2).unwrap(), ["3", "3"]);

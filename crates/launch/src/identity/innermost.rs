@@ -98,9 +98,9 @@ pub(super) fn last(look: VariableLookup<'_>) -> Result<Option<Task>, IdentityErr
 /// Refuses to take one of several tasks for the only one: a container or `sudo` may have kept the number
 /// of ranks and not the rank.
 fn sizes_without_rank(look: VariableLookup<'_>) -> Result<Option<Task>, IdentityError> {
-    // Flux's are in its shells too; others have names that MPICH or users take as well.
-    const SHARED: [Launcher; 4] =
-        [Launcher::Flux, Launcher::Nec, Launcher::Condor, Launcher::PlatformMpi];
+    // These have names that MPICH or users take as well. Flux removes its own from the shells that it
+    // starts (`broker/runat.c`).
+    const SHARED: [Launcher; 3] = [Launcher::Nec, Launcher::Condor, Launcher::PlatformMpi];
     let has_own_names = |of: &&Variables| !SHARED.contains(&of.launcher);
     let known = BEFORE_SLURM.iter().chain(&AFTER_SLURM).chain([&OWN, &JSRUN]);
     for &Variables { launcher, rank, size, local_size, .. } in known.filter(has_own_names) {

@@ -5,6 +5,9 @@ use super::VariableLookup;
 /// Names a variable, the kind of number that it gives, and its owner.
 type Number = (&'static str, &'static str, &'static str);
 
+/// The number of processes of PyTorch's launchers.
+const WORLD_SIZE: &str = "WORLD_SIZE";
+
 const SLOT: Number = ("PARALLEL_JOBSLOT", "slot", "GNU parallel");
 
 /// `RANK` comes last: a launcher sets other variables as well.
@@ -25,7 +28,15 @@ const NUMBERS: [Number; 11] = [
 /// Returns the number of this process among others that may run on the same host, for display;
 /// `None` without one, and for the number 0, which LSF also sets outside of arrays.
 pub fn numbered_job(look: VariableLookup<'_>) -> Option<String> {
-    slot(look).or_else(|| NUMBERS.iter().find_map(|number| described(number, look)))
+    let numbered = || NUMBERS.iter().find_map(|number| described(number, look));
+    slot(look).or_else(numbered).or_else(|| of_world(look))
+}
+
+/// Names the processes among which this one is without a number: a job's script, or a container that
+/// kept only their number.
+fn of_world(look: VariableLookup<'_>) -> Option<String> {
+    let size: u32 = look(WORLD_SIZE)?.trim().parse().ok().filter(|&size| size > 1)?;
+    Some(format!("one of {size} processes of an unknown launcher ({WORLD_SIZE})"))
 }
 
 /// Returns the number of this process among those that GNU parallel starts, in a job's script or in a

@@ -194,13 +194,14 @@ fn a_number_of_several_ranks_without_a_rank_is_refused() {
         ("JSM_NAMESPACE_SIZE=8", "JSM_NAMESPACE_RANK"),
         ("SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=4", "SLURM_PROCID"),
         ("NUMALAB_RANKS=2", "NUMALAB_RANK"),
+        ("FLUX_JOB_SIZE=4 FLUX_JOB_NNODES=2", "FLUX_TASK_RANK"),
     ] {
         let said = error(variables);
         assert!(said.contains(&format!("but {missing} is not: set it")), "{said}");
     }
-    // One rank is this one; a shell within Flux and a batch script have sizes of others.
+    // One rank is this one; a batch script has sizes of others.
     for one in
-        ["PMI_SIZE=1", "OMPI_COMM_WORLD_SIZE=x", "FLUX_JOB_SIZE=4", "WORLD_SIZE=8", "MPISIZE=4"]
+        ["PMI_SIZE=1", "OMPI_COMM_WORLD_SIZE=x", "FLUX_JOB_SIZE=1", "WORLD_SIZE=8", "MPISIZE=4"]
     {
         assert_eq!(known(one), None, "{one}");
     }
@@ -232,6 +233,9 @@ fn a_numbered_job_that_is_no_rank_is_named() {
     let of_array = "task 3 of a job array (SGE_TASK_ID)";
     assert_eq!(said("SGE_TASK_ID", "3").as_deref(), Some(of_array));
     assert_eq!(said("RANK", "3").as_deref(), Some("number 3 of an unknown launcher (RANK)"));
+    let of_world = "one of 8 processes of an unknown launcher (WORLD_SIZE)";
+    assert_eq!(said("WORLD_SIZE", "8").as_deref(), Some(of_world));
+    assert_eq!(said("WORLD_SIZE", "1"), None);
     let of_volcano = "pod 2 of a job of Volcano (VC_TASK_INDEX)";
     assert_eq!(said("VC_TASK_INDEX", "2").as_deref(), Some(of_volcano));
     for (name, value) in [("SGE_TASK_ID", "undefined"), ("LSB_JOBINDEX", "0"), ("RANK", "gold")] {

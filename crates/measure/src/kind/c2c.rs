@@ -139,7 +139,7 @@ struct SideResult {
 
 impl Exchange<'_> {
     /// Waits for the other side before a window. A side that a cpuset has moved ends the exchange
-    /// here: on one cpu each hand-over takes a time slice, and a window seconds.
+    /// here.
     fn meet(&self, pinned: &Pinned) -> Result<(), MeasureError> {
         pinned.verify()?;
         Ok(self.start.wait()?)
@@ -172,7 +172,10 @@ fn send(
         lines.iter().map(|line| Ping::new(line, &exchange.abort)).collect();
     let mut round = || -> Result<Vec<RoundTrips>, MeasureError> {
         exchange.meet(&pinned)?;
-        let trips = pings.iter_mut().map(|ping| ping.rounds(LINE_ROUNDS).map_err(broken_off));
+        let trips = pings.iter_mut().map(|ping| {
+            stay(&pinned)?;
+            ping.rounds(LINE_ROUNDS).map_err(broken_off)
+        });
         trips.collect()
     };
     // A warm-up round, which is not sampled.
@@ -207,6 +210,12 @@ fn broken_off(error: C2cError) -> MeasureError {
     }
 }
 
+/// Checks between two lines that this side is still on its cpu: where both are on one, each hand-over
+/// takes a time slice, and a window up to a minute.
+fn stay(pinned: &Pinned) -> Result<(), MeasureError> {
+    if pinned.is_here() { Ok(()) } else { Ok(pinned.verify()?) }
+}
+
 /// Writes the line from the pinned sender before the answerer reads it, so that the sender's cpu
 /// owns it first.
 fn first_touch(line: &AtomicU64) {
@@ -226,6 +235,7 @@ fn answer(exchange: &Exchange<'_>, lines: &[&AtomicU64]) -> Result<SideResult, M
             break;
         }
         for pong in &mut pongs {
+            stay(&pinned)?;
             pong.rounds(LINE_ROUNDS).map_err(broken_off)?;
         }
     }
@@ -241,6 +251,19 @@ mod tests {
     fn a_pair_has_the_median_and_the_spread_of_its_lines() {
         let values = over_lines(vec![90.0, 100.0, 250.0, 110.0, 95.0]).expect("numbers");
         assert_eq!(values, [(Metric::RoundTrip, 100.0), (Metric::LineSpread, 160.0)]);
+    }
+
+    #[test]
+    fn a_side_that_was_moved_ends_the_exchange_at_the_next_line() {
+        let cpus = numalab_host::allowed_now().unwrap().cpus;
+        let cpu = cpus.first().expect("a cpu");
+        let pinned = pinned(cpu).expect("pinned");
+        assert!(stay(&pinned).is_ok());
+        let Some(other) = cpus.iter().nth(1) else { return };
+        let moved = numalab_host::pin(other).expect("pinned elsewhere");
+        assert!(matches!(stay(&pinned), Err(MeasureError::Host(_))));
+        drop(moved);
+        assert!(stay(&pinned).is_ok());
     }
 
     #[test]

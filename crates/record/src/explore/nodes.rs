@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use numalab_topology::{CpuSet, HugePagePool, NodeId};
+use numalab_topology::{CpuSet, Finding, HugePagePool, NodeId};
 use serde::{Deserialize, Serialize};
 
 use super::{Unseen, spread};
@@ -22,6 +22,9 @@ pub struct NodesView {
     pub huge_order: Option<u32>,
     /// The facts that could not be read, with the user who could read them.
     pub unseen: Vec<Unseen>,
+    /// Contradictions and nonsense in the files that describe the machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub odd: Vec<Finding>,
 }
 
 /// One node's memory, in bytes. A size is `None` where the system does not report it.

@@ -123,6 +123,7 @@ fn a_view_names_itself_and_the_parts_it_could_not_read() {
         base_page_bytes: Some(4096),
         huge_order: Some(9),
         unseen: unseen.clone(),
+        odd: Vec::new(),
     });
     assert_eq!(view.unseen(), unseen);
     let json = serde_json::to_value(&view).unwrap();

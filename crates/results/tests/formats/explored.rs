@@ -66,6 +66,7 @@ fn nodes(nodes: Vec<NodeView>) -> Explored {
         base_page_bytes: Some(4096),
         huge_order: Some(1),
         unseen: vec![Unseen::Pageblocks],
+        odd: Vec::new(),
     }))
 }
 

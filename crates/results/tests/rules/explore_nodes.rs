@@ -32,6 +32,7 @@ fn view(nodes: Vec<NodeView>) -> NodesView {
         base_page_bytes: Some(4096),
         huge_order: Some(9),
         unseen: Vec::new(),
+        odd: Vec::new(),
     }
 }
 

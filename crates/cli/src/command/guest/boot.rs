@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use numalab_formats::size::format_rounded;
 use numalab_guest::{
     AcceleratorChoice, Boot, Guest, GuestError, HostMemory, HostPages, Launch, Limits, Pins,
     QemuHazard,
 };
-use numalab_host::{Root, note, read_machine};
+use numalab_host::{MemoryLimit, Root, note, read_machine};
 use numalab_image::{BootFiles, Contents, KernelChoice};
 use numalab_record::study::Notice;
 use numalab_results::study::page::{accelerator_reason, notice_words};
@@ -116,6 +117,7 @@ pub(super) fn linux(args: &ContentArgs) -> Result<&KernelChoice, Failure> {
 pub(super) fn guest(args: &BootArgs, timeout: Option<Duration>) -> Result<Guest, Failure> {
     let described = args.machine.request().describe_guest()?;
     described.findings.iter().for_each(note);
+    note_size(&described.machine);
     let memory = HostMemory {
         pages: args.pages,
         nodes: args.host_nodes.clone().unwrap_or_default(),
@@ -141,6 +143,21 @@ pub(super) fn guest(args: &BootArgs, timeout: Option<Duration>) -> Result<Guest,
 fn exceeds_host(args: &BootArgs, guest: &Machine) -> Result<bool, Failure> {
     let touched = args.prealloc || args.pages != HostPages::Normal;
     Ok(!touched && guest.memory_bytes() > host()?.memory_bytes())
+}
+
+/// Notes that the guest has more memory than the host can give now: it starts, but must not touch all.
+fn note_size(guest: &Machine) {
+    let bytes = guest.memory_bytes();
+    let Ok(limit) = MemoryLimit::read(&Root::live()) else { return };
+    if bytes > limit.available_bytes {
+        note(format_args!(
+            "the guest has {} of memory, of which {} are available here ({}): a command that uses more \
+             of it makes this machine swap, or ends the guest",
+            format_rounded(bytes),
+            format_rounded(limit.available_bytes),
+            limit.source
+        ));
+    }
 }
 
 fn pins(args: &BootArgs) -> Result<Option<Pins>, Failure> {

@@ -8,6 +8,8 @@ use numalab_page::{Page, Panel, Part, Table, share_bar};
 use numalab_record::explore::{NodeView, NodesView, fragmentation, spread};
 use numalab_topology::NodeSet;
 
+use crate::topology::odd;
+
 const BAR_WIDTH: usize = 30;
 
 /// Returns the page of nodes: fill level, contents, fragmentation and counters.
@@ -20,6 +22,7 @@ pub(super) fn page(view: &NodesView) -> Page {
         part("Used for", uses(view)),
         part("Free, in blocks of 2^n pages", orders(view)),
         part("Allocations, in pages", counters(view)),
+        part("Anomalies", odd(&view.odd)),
     ];
     Page {
         title: format!("memory of {}", count(view.nodes.len(), "node")),
