@@ -70,8 +70,10 @@ pub fn translation_ns(caches: &[CacheLevel], tlb: &Tlb, pages: u64, order: Visit
 }
 
 /// Returns the latency of memory in ns at which dependent loads of random lines in `bytes` of small
-/// pages take `load_ns` each, on a core with these caches; `None` if it makes no difference. The
-/// bytes must be at most 1 GiB.
+/// pages take `load_ns` each, on a core with these caches; `None` if it makes no difference.
+///
+/// # Panics
+/// If `bytes` is more than 1 GiB.
 pub fn memory_ns(caches: &[CacheLevel], tlb: &Tlb, bytes: u64, load_ns: f64) -> Option<f64> {
     assert!(bytes <= 1 << 30, "{bytes} bytes, expected at most 1 GiB");
     let lines = (bytes / LINE_BYTES).max(1);

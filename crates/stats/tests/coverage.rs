@@ -74,6 +74,7 @@ fn bca_covers_a_little_less_than_its_nominal_level() {
 /// normal approximation.
 fn naive_interval(sample: &Sample) -> RangeInclusive<f64> {
     let (sorted, n) = (sample.sorted(), sample.len() as f64);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to len")]
     let below = ((n - 1.96 * n.sqrt()) / 2.0).floor() as usize;
     sorted[below]..=sorted[sorted.len() - 1 - below]
 }
