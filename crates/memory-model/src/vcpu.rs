@@ -72,9 +72,11 @@ pub(crate) struct VcpuState {
     pub taken_ps: u64,
     /// Time charged but not yet on the guest's clock, less than a nanosecond.
     rest_ps: u64,
-    /// The address that the vCPU loaded last, and the number of consecutive loads.
+    /// The address that the vCPU accessed last, the number of consecutive loads of it, with the access before
+    /// them, and whether the last access was a load.
     watched: u64,
     looks: u64,
+    loaded: bool,
     pub debt: Debt,
 }
 
@@ -95,6 +97,7 @@ impl Vcpu {
             rest_ps: 0,
             watched: 0,
             looks: 0,
+            loaded: false,
             debt: Debt::default(),
         };
         Self {
@@ -182,20 +185,21 @@ impl VcpuState {
         self.instructions - self.block + u64::from(position) + 1
     }
 
-    /// Records an access; returns the number of consecutive loads of its address.
+    /// Records an access; returns the number of consecutive loads of its address, and the access before them.
     #[inline]
     pub fn look(&mut self, address: u64, kind: Kind) -> u64 {
         if kind == Kind::Store || self.watched != address {
             self.watched = address;
             self.looks = 0;
         }
-        self.looks += u64::from(kind == Kind::Load);
+        self.looks += 1;
+        self.loaded = kind == Kind::Load;
         self.looks
     }
 
     /// Returns true if the last access was a load of this address, too.
     pub fn polls(&self, address: u64) -> bool {
-        self.watched == address && self.looks > 0
+        self.watched == address && self.loaded
     }
 
     /// Returns true once for every `LOOKS` consecutive loads of one address, which a vCPU makes

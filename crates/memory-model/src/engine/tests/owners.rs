@@ -224,3 +224,17 @@ fn readers_of_a_line_that_is_written_again_and_again_take_it_once_for_many_loads
     let each = f64::from(LOADS) / f64::from(taken);
     assert!((6.0..40.0).contains(&each), "{each} loads for each time that the line is taken");
 }
+
+#[test]
+fn a_vcpu_that_exchanges_a_word_again_waits_until_the_other_one_has_written_it() {
+    let engine = owners("");
+    // A vCPU whose turn was first, by more than the lead of one that has just written.
+    engine.block(0, 20_000);
+    store(&engine, 0, MIB);
+    engine.block(1, 1);
+    store(&engine, 1, MIB);
+    assert!(engine.time_ps(1) < 1_000_000, "it came first by its own time");
+    store(&engine, 0, MIB);
+    load(&engine, 1, MIB, 0);
+    assert!(engine.time_ps(1) >= 20_000_000, "{} ps", engine.time_ps(1));
+}
