@@ -63,6 +63,22 @@ impl Assembly {
         claim.0.extend_from(cpus);
     }
 
+    /// Places every known cpu on the node with the smallest set that contains it, or, among equal sets, on
+    /// the node with the smallest number: the others are additional memory at the same place. Returns the
+    /// cpus placed.
+    pub(crate) fn place_by_smallest(&mut self, mut sets: Vec<(NodeId, CpuSet)>) -> CpuSet {
+        sets.sort_by_key(|(node, set)| (set.len(), *node));
+        let mut placed = CpuSet::new();
+        for (node, set) in sets {
+            for cpu in set.iter() {
+                if let Some(cpu) = self.cpus.get_mut(&cpu).filter(|cpu| placed.insert(cpu.id)) {
+                    cpu.node = Some(node);
+                }
+            }
+        }
+        placed
+    }
+
     /// Takes the lists of cpus of the nodes, which are resolved when the whole machine is known.
     pub(crate) fn take_claims(&mut self) -> Claims {
         Claims(std::mem::take(&mut self.claims))

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use numalab_topology::{
     Cache, CacheKind, CpuId, CpuSet, Distances, Findings, HugePagePool, Id, IdSet, MAX_ID, NodeId,
 };
-use roxmltree::{Document, Node as Element, ParsingOptions};
+use roxmltree::Node as Element;
 
 use crate::assembly::Assembly;
 use crate::distance::record;
@@ -19,14 +19,12 @@ use crate::size::parse_reported;
 
 const FORMAT: &str = "virsh capabilities";
 
-/// A limit above the number of elements of any machine, which bounds the cost of reading any input.
-const MAX_ELEMENTS: u32 = 2_000_000;
-
 const XML: Xml = Xml {
     marks: &["<capabilities"],
     end: "</capabilities>",
     format: FORMAT,
     what: "`capabilities` element, as `virsh capabilities` prints it",
+    allow_dtd: false,
 };
 
 /// Reads the output of `virsh capabilities`.
@@ -38,9 +36,7 @@ const XML: Xml = Xml {
 pub fn read(text: &str) -> Result<Reading, ReadError> {
     let mut reader = Reader::default();
     let text = pasted::xml_of(text, &XML, &mut reader.findings)?;
-    let options = ParsingOptions { nodes_limit: MAX_ELEMENTS, ..ParsingOptions::default() };
-    let document = Document::parse_with_options(&text, options)
-        .map_err(|error| ReadError::Markup { format: FORMAT, message: error.to_string() })?;
+    let document = pasted::parse(&text, &XML)?;
     let root = document.root_element();
     if !root.has_tag_name("capabilities") {
         return Err(ReadError::Absent { format: FORMAT, what: XML.what });
@@ -211,8 +207,7 @@ fn attribute<'a>(of: Element<'a, 'a>, name: &str) -> &'a str {
 }
 
 fn malformed(of: Element<'_, '_>, found: &str, expected: &str) -> ReadError {
-    let row = of.document().text_pos_at(of.range().start).row;
-    let line = usize::try_from(row).unwrap_or(usize::MAX);
+    let line = pasted::line_of(of);
     let (found, expected) = (found.to_owned(), expected.to_owned());
     ReadError::Syntax { format: FORMAT, line, found, expected }
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::error::ReadError;
 
-pub(crate) use xml::{Xml, xml_of};
+pub(crate) use xml::{Xml, line_of, parse, xml_of};
 
 /// Returns the numbered lines of a text without the additions of mail programs, logs and terminals:
 /// quote marks, time stamps, escape sequences, carriage returns, non-breaking spaces, the prompts of

@@ -10,10 +10,13 @@
 //! offset in a page with its frame, so lines that are whole pages apart share the few sets with that
 //! offset.
 
+mod sets;
+
 use crate::counters::Figure;
 use crate::machine::{CacheLevel, Scope};
 use crate::others::Others;
 use alloc::vec::Vec;
+use sets::Sets;
 
 /// One cache, used by one thread at a time.
 #[derive(Debug)]
@@ -43,17 +46,6 @@ pub(crate) struct Reply {
     pub held: bool,
     /// Address of a modified line that was evicted.
     pub evicted: Option<u64>,
-}
-
-/// The bits of a line's number that select its set.
-#[derive(Clone, Copy, Debug)]
-enum Sets {
-    /// The lowest ones.
-    Lowest,
-    /// All bits, folded onto this number of bits.
-    All(u32),
-    /// The lowest bits, with frames of 2 to the power of this number of lines scattered.
-    Scattered(u32),
 }
 
 impl Cache {
@@ -219,12 +211,7 @@ impl Cache {
     /// Returns the index of a set's first way.
     #[inline]
     fn first(&self, address: u64) -> usize {
-        let line = address >> self.line_shift;
-        let line = match self.sets_by {
-            Sets::Lowest => line,
-            Sets::All(bits) => line ^ line >> bits ^ line >> (2 * bits),
-            Sets::Scattered(bits) => scattered(line >> bits) << bits | line & ((1 << bits) - 1),
-        };
+        let line = self.sets_by.selector(address >> self.line_shift);
         let set = self.set_mask.map_or_else(|| line % self.sets, |mask| line & mask);
         usize::try_from(set).unwrap_or(0) * self.ways
     }
@@ -241,16 +228,6 @@ impl Cache {
     pub fn clear(&self) {
         self.lines.iter().for_each(|line| line.set(0));
     }
-}
-
-/// Returns a frame's number as if it had been assigned at random. The multiplier alone spreads consecutive
-/// frames more evenly than chance would, so the bits are mixed twice (D. Stafford's variant of the finaliser
-/// of MurmurHash3, 2011).
-#[inline]
-fn scattered(frame: u64) -> u64 {
-    let frame = (frame ^ frame >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let frame = (frame ^ frame >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (frame ^ frame >> 31) >> 16
 }
 
 #[cfg(test)]
@@ -394,6 +371,7 @@ mod tests {
             assert!(held(64 * sets, u64::from(ways) * 2) > f64::from(ways), "not in one set");
         }
     }
+
     #[test]
     fn consecutive_frames_fall_into_places_as_if_at_random() {
         // 32 places for eight frames each; of 256 frames at random, 36 find no room.
@@ -407,6 +385,7 @@ mod tests {
         let mean = kept.iter().sum::<usize>() / kept.len();
         assert!((217..224).contains(&mean), "{mean} of 256: {kept:?}");
     }
+
     #[test]
     fn a_cache_that_evicts_at_random_keeps_some_lines_of_a_set_that_is_too_small() {
         let hits = |ways: u32, lines: u64| {

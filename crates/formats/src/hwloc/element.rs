@@ -5,21 +5,16 @@ use roxmltree::Node as Element;
 
 use super::{FORMAT, bitmap};
 use crate::error::ReadError;
-
-/// Returns the line of an element, for messages.
-pub(super) fn line(element: Element<'_, '_>) -> usize {
-    let position = element.document().text_pos_at(element.range().start);
-    usize::try_from(position.row).unwrap_or(usize::MAX)
-}
+use crate::pasted::line_of;
 
 pub(super) fn place(element: Element<'_, '_>) -> String {
-    format!("line {}", line(element))
+    format!("line {}", line_of(element))
 }
 
 pub(super) fn malformed(element: Element<'_, '_>, found: &str, expected: &str) -> ReadError {
     ReadError::Syntax {
         format: FORMAT,
-        line: line(element),
+        line: line_of(element),
         found: found.to_owned(),
         expected: expected.to_owned(),
     }

@@ -4,8 +4,6 @@
 //! hwloc 2 a node is a line below the object with its cpus, before it contained them. Sizes are rounded,
 //! and distances are missing.
 
-use std::collections::BTreeMap;
-
 use numalab_topology::{Cache, CacheKind, Cpu, CpuId, CpuSet, Findings, MAX_ID, NodeId};
 
 use crate::assembly::Assembly;
@@ -193,10 +191,9 @@ impl Outline {
         Ok(Reading { value: machine, findings: findings.into_list() })
     }
 
-    /// Places every cpu on the node with the smallest set that contains it; of equal sets, the first
-    /// node has the cpus, and the others are additional memory there.
+    /// Adds the nodes, and places every cpu on one.
     fn place(&self, assembly: &mut Assembly) -> Result<(), ReadError> {
-        let mut sets = BTreeMap::new();
+        let mut sets = Vec::new();
         let has_sizes = self.of(|kind| kind == Kind::Node).any(|node| node.bytes.is_some());
         for object in self.of(|kind| kind == Kind::Node) {
             let expected = "the system's number of the node, such as `NUMANode L#0 (P#0 31GB)`";
@@ -204,8 +201,7 @@ impl Outline {
             if assembly.node_ids().contains(&NodeId(id)) {
                 return Err(malformed(object.line, "NUMANode", "each node once"));
             }
-            let local = self.local(object);
-            sets.insert((local.len(), id), local);
+            sets.push((NodeId(id), self.local(object)));
             let node = assembly.node(NodeId(id));
             node.memory_bytes = object.bytes.unwrap_or(0);
             node.memory_unknown = !has_sizes;
@@ -216,15 +212,9 @@ impl Outline {
             let node = assembly.node(NodeId(0));
             node.memory_bytes = machine.bytes.unwrap_or(0);
             node.memory_unknown = machine.bytes.is_none();
-            sets.insert((machine.cpus.len(), 0), machine.cpus.clone());
+            sets.push((NodeId(0), machine.cpus.clone()));
         }
-        let mut placed = CpuSet::new();
-        for ((_, node), cpus) in sets {
-            for id in cpus.difference(&placed).iter() {
-                assembly.cpu(id).node = Some(NodeId(node));
-            }
-            placed.extend_from(&cpus);
-        }
+        assembly.place_by_smallest(sets);
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use numalab_topology::{
     Allowed, Cache, CacheKind, CpuId, CpuSet, Findings, Id, IdSet, Machine, NodeId, NodeSet,
 };
-use roxmltree::{Document, Node as Element, ParsingOptions};
+use roxmltree::Node as Element;
 
 use super::element::{
     is_infinite, malformed, number, os_index, place, positive, set, set_or_empty,
@@ -17,14 +17,12 @@ use crate::error::ReadError;
 use crate::pasted::{self, Xml};
 use crate::reading::Reading;
 
-/// A limit above the number of elements of any machine, which bounds the cost of reading any input.
-const MAX_ELEMENTS: u32 = 2_000_000;
-
 const XML: Xml = Xml {
     marks: &["<?xml", "<!DOCTYPE topology", "<topology"],
     end: "</topology>",
     format: FORMAT,
     what: "XML in the text, as `lstopo --of xml FILE` writes it",
+    allow_dtd: true,
 };
 
 /// Reads the output of `lstopo --of xml`, in the format of hwloc 1, 2 or 3.
@@ -35,10 +33,7 @@ const XML: Xml = Xml {
 pub fn read_xml(text: &str) -> Result<Reading, ReadError> {
     let mut findings = Findings::default();
     let text = pasted::xml_of(text, &XML, &mut findings)?;
-    let options =
-        ParsingOptions { allow_dtd: true, nodes_limit: MAX_ELEMENTS, ..ParsingOptions::default() };
-    let document = Document::parse_with_options(&text, options)
-        .map_err(|error| ReadError::Markup { format: FORMAT, message: error.to_string() })?;
+    let document = pasted::parse(&text, &XML)?;
     let root = document.root_element();
     if !root.has_tag_name("topology") {
         let what = "`topology` element";
@@ -131,10 +126,9 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Places every cpu on the node with the smallest set that contains it, or, among equal sets,
-    /// on the node with the smallest number: the others are additional memory at the same place.
+    /// Adds the nodes, and places every cpu on one.
     fn nodes(&mut self) -> Result<(), ReadError> {
-        let mut sets: Vec<(usize, NodeId, CpuSet)> = Vec::new();
+        let mut sets = Vec::new();
         let mut seen = BTreeSet::new();
         // hwloc leaves out the size of a node without memory. If no node has a size, hwloc knew
         // none.
@@ -157,20 +151,12 @@ impl<'a> Reader<'a> {
                 Some(set) => set,
                 None => set_or_empty(element, "cpuset")?,
             };
-            sets.push((set.len(), id, set));
+            sets.push((id, set));
         }
         if sets.is_empty() {
             return self.only_node();
         }
-        sets.sort();
-        let mut placed = CpuSet::new();
-        for (_, node, set) in sets {
-            for cpu in set.iter() {
-                if self.assembly.has_cpu(cpu) && placed.insert(cpu) {
-                    self.assembly.cpu(cpu).node = Some(node);
-                }
-            }
-        }
+        let placed = self.assembly.place_by_smallest(sets);
         let all: CpuSet = self.assembly.cpu_ids().collect();
         let homeless = self.by_nodeset(all.difference(&placed), &seen)?;
         if !homeless.is_empty() {

@@ -1,9 +1,13 @@
 //! XML within other text, as it is copied from a terminal or a mail.
 
 use numalab_topology::Findings;
+use roxmltree::{Document, Node as Element, ParsingOptions};
 
 use super::{lines, note_ignored};
 use crate::error::ReadError;
+
+/// A limit above the number of elements of any machine, which bounds the cost of reading any input.
+const MAX_ELEMENTS: u32 = 2_000_000;
 
 /// The marks of a tool's XML.
 pub(crate) struct Xml {
@@ -15,6 +19,22 @@ pub(crate) struct Xml {
     pub format: &'static str,
     /// The part that a text without it lacks.
     pub what: &'static str,
+    /// True if it may begin with a document type.
+    pub allow_dtd: bool,
+}
+
+/// Parses XML that [`xml_of`] returned.
+pub(crate) fn parse<'t>(text: &'t str, of: &Xml) -> Result<Document<'t>, ReadError> {
+    let (allow_dtd, nodes_limit) = (of.allow_dtd, MAX_ELEMENTS);
+    let options = ParsingOptions { allow_dtd, nodes_limit, ..ParsingOptions::default() };
+    Document::parse_with_options(text, options)
+        .map_err(|error| ReadError::Markup { format: of.format, message: error.to_string() })
+}
+
+/// Returns the line of an element, for messages.
+pub(crate) fn line_of(element: Element<'_, '_>) -> usize {
+    let position = element.document().text_pos_at(element.range().start);
+    usize::try_from(position.row).unwrap_or(usize::MAX)
 }
 
 /// Returns the XML in a text, which may be quoted and have other text around it, such as prompts.
