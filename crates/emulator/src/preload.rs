@@ -28,7 +28,8 @@ const ANSWERED: [c_long; 6] = [
 ///
 /// # Safety
 /// As syscall(2), with arguments in registers as here.
-#[unsafe(no_mangle)]
+// Miri has a `syscall` and refuses a second one.
+#[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn syscall(
     number: c_long,
     a: c_long,
