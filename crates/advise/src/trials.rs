@@ -233,17 +233,10 @@ fn prints_otherwise(document: &StudyDocument) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+    use crate::test_study::{KeptRemarks, kept_study as kept};
     use numalab_record::study::{Evidence, JournalEntry};
     use numalab_results::VerdictWord;
-    use numalab_study::Observer;
-
-    use super::*;
-
-    /// Returns the study of weighted interleaving that the documentation keeps: 8 blocks, interrupted.
-    fn kept() -> StudyDocument {
-        let kept = include_str!("../../../docs/studies/documents/weights.json");
-        StudyDocument::read(kept).expect("a study")
-    }
 
     /// Adds this evidence to the first samples, one each.
     fn with(mut document: StudyDocument, evidence: &[Evidence]) -> StudyDocument {
@@ -255,17 +248,6 @@ mod tests {
             sample.observation.evidence.push(evidence.clone());
         }
         document
-    }
-
-    #[derive(Default)]
-    struct Kept(Vec<Remark>);
-
-    impl Observer for Kept {}
-
-    impl Watch for Kept {
-        fn remark(&mut self, remark: &Remark) {
-            self.0.push(remark.clone());
-        }
     }
 
     #[test]
@@ -283,7 +265,7 @@ mod tests {
         assert_eq!(of(2), Some(([48.62, 47.99, 49.2], VerdictWord::Better)));
         assert_eq!(of(9), None);
         let out = Some(RaceEnd { blocks: 3, behind: Some(0) });
-        assert_eq!(measured(&summary, 1, out.clone()).expect("an effect").out, out);
+        assert_eq!(measured(&summary, 1, out).expect("an effect").out, out);
     }
 
     #[test]
@@ -315,7 +297,7 @@ mod tests {
 
     #[test]
     fn files_that_trials_do_not_read_are_not_remarked_on() {
-        let mut watch = Kept::default();
+        let mut watch = KeptRemarks::default();
         remark_on_files(&StudySummary::of(&kept()), &mut watch);
         assert_eq!(watch.0, []);
     }
