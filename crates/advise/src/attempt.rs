@@ -129,24 +129,12 @@ fn extent(
 #[cfg(test)]
 mod tests {
     use numalab_results::advice::{Candidate, MachineCosts, Prediction, Profile};
-    use numalab_study::Observer;
     use numalab_workload::MetricSpec;
 
     use super::*;
+    use crate::test_study::KeptRemarks;
 
     const SECOND: Duration = Duration::from_secs(1);
-
-    /// Keeps the remarks.
-    #[derive(Default)]
-    struct Kept(Vec<Remark>);
-
-    impl Observer for Kept {}
-
-    impl Watch for Kept {
-        fn remark(&mut self, remark: &Remark) {
-            self.0.push(remark.clone());
-        }
-    }
 
     /// A request for blocks of trials within a budget.
     fn request(blocks: usize, budget: Option<Duration>) -> Request {
@@ -167,7 +155,7 @@ mod tests {
 
     /// Returns the extent of trials of candidates in a program that takes a second, with remarks.
     fn remarked(request: &Request, candidates: usize) -> (Extent, Vec<Remark>) {
-        let mut kept = Kept::default();
+        let mut kept = KeptRemarks::default();
         let found = extent(request, candidates, 0, Some(SECOND), &mut kept);
         (found, kept.0)
     }

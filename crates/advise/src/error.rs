@@ -114,3 +114,23 @@ impl Classed for AdviseError {
         error.remedy()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_user_gave_wrong_is_told_from_what_failed() {
+        let class = |error: AdviseError| error.class();
+        assert_eq!(class(AdviseError::NothingToRun), ErrorClass::BadInput);
+        assert_eq!(class(AdviseError::NotHere), ErrorClass::BadInput);
+        assert_eq!(class(RanksError::NothingLeft.into()), ErrorClass::BadInput);
+        assert_eq!(class(AdviseError::NotFound("x".to_owned())), ErrorClass::NotFound);
+        let source = io::Error::from_raw_os_error(13);
+        let not_run = CommandError::NotRun { program: "x".to_owned(), source };
+        assert_eq!(class(AdviseError::Command(not_run)), ErrorClass::NotRunnable);
+        assert_eq!(class(AdviseError::NoProgram), ErrorClass::Failed);
+        assert_eq!(class(AdviseError::Scratch(io::Error::other("x"))), ErrorClass::Failed);
+        assert_eq!(AdviseError::NoProgram.remedy(), None);
+    }
+}

@@ -138,6 +138,8 @@ fn cpu_places(machine: &Machine) -> Vec<CpuPlace> {
 
 #[cfg(test)]
 mod tests {
+    use numalab_places::machine::machine_file;
+    use numalab_record::explore::NodeRoom;
     use numalab_topology::UniformMachine;
 
     use super::*;
@@ -156,5 +158,38 @@ mod tests {
         let small = within_limits(&server(1024).build().expect("a machine"));
         assert_eq!(small.cpus.len(), MOST_CPUS);
         assert!(describe(&small, &MemoryCosts::default()).is_ok());
+    }
+
+    #[test]
+    fn cpus_are_placed_by_their_core_and_group_and_without_these_by_themselves() {
+        let mut machine = UniformMachine::of_packages(1, 2, 1 << 30).build().expect("a machine");
+        (machine.cpus[1].core, machine.cpus[1].l3_group) = (None, None);
+        machine.cpus[1].node = Some(NodeId(8));
+        let places = cpu_places(&machine);
+        let (first, cpu) = (&places[0], &machine.cpus[0]);
+        assert_eq!(Some(first.core), cpu.core);
+        assert_eq!(Some(first.group), cpu.l3_group);
+        assert_eq!(places[1], CpuPlace { cpu: 1, node: 8, core: 1, group: 8 });
+    }
+
+    #[test]
+    fn the_room_of_nodes_is_unknown_if_that_of_one_is() {
+        let room = |gib: u64| NodeRoom { total_bytes: gib << 30, available_bytes: gib << 29 };
+        let rooms = RoomByNode::from([(NodeId(0), room(5)), (NodeId(8), room(7))]);
+        let left = |node: u32| rooms[&NodeId(node)].left_bytes();
+        assert_eq!(left_bytes(&rooms, &[0, 8]), [left(0), left(8)]);
+        assert_eq!(left_bytes(&rooms, &[0, 1]), Vec::<u64>::new());
+    }
+
+    #[test]
+    fn figures_that_were_not_measured_are_typical() {
+        let machine = machine_file("xeon-8360y-2s").expect("a bundled one").machine;
+        let file = MachineFile { machine: machine.clone(), memory: MemoryFigures::default() };
+        let lacking = file.emulated(&machine).expect("a model");
+        assert!(lacking.core.is_none() && lacking.transfers.is_none() && lacking.tlb.is_none());
+        let completed = measured(&file, &machine).expect("a model");
+        let usual = [Stage::Core, Stage::Owners, Stage::Tlb];
+        let usual = usual.into_iter().fold(lacking, EmulatedMachine::with);
+        assert_eq!(completed, usual);
     }
 }

@@ -60,3 +60,44 @@ impl Observer for Judge<'_> {
         self.out.keys().copied().chain(self.failures.borrow().keys().copied()).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_study::{KeptRemarks, kept_study};
+
+    fn judge<'w>(watch: &'w mut KeptRemarks, candidates: usize) -> Judge<'w> {
+        let rules = Rules { blocks: 8, ..kept_study().run.rules };
+        let race = (candidates > 0)
+            .then(|| Judge::race(candidates, &rules, Direction::HigherIsBetter).expect("8 blocks"));
+        Judge::new("bandwidth".to_owned(), race, Failures::default(), watch)
+    }
+
+    #[test]
+    fn candidates_that_can_no_longer_win_are_dropped_once_with_the_reason() {
+        let mut watch = KeptRemarks::default();
+        let mut judge = judge(&mut watch, 4);
+        assert_eq!(judge.out(&kept_study()), [1, 3, 4]);
+        let out = [(1, (8, Out::NoGain)), (3, (8, Out::Behind(2))), (4, (8, Out::Behind(2)))];
+        assert_eq!(judge.out, out.into());
+        judge.out.insert(1, (5, Out::NoGain));
+        judge.out(&kept_study());
+        assert_eq!(judge.out[&1], (5, Out::NoGain), "the first time counts");
+    }
+
+    #[test]
+    fn without_a_race_only_failures_end_a_candidate() {
+        let mut watch = KeptRemarks::default();
+        let mut judge = judge(&mut watch, 0);
+        assert_eq!(judge.out(&kept_study()), Vec::<usize>::new());
+        judge.failures.borrow_mut().insert(2, "it does not fit on one node".to_owned());
+        assert_eq!(judge.out(&kept_study()), [2]);
+        assert!(judge.out.is_empty(), "it was not judged");
+    }
+
+    #[test]
+    fn too_few_blocks_are_no_race() {
+        let rules = Rules { blocks: 2, ..kept_study().run.rules };
+        assert!(Judge::race(2, &rules, Direction::LowerIsBetter).is_none());
+    }
+}

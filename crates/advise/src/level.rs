@@ -53,6 +53,25 @@ mod tests {
             (Candidate::FastMemory { nodes: vec![0] }, "fast-memory:0"),
             (Candidate::HugePages, "huge-pages"),
             (Candidate::Pack, "pack"),
+            (
+                Candidate::BindRegion {
+                    region: "grid".to_owned(),
+                    address: 0x7f00,
+                    line: "a.c:3".to_owned(),
+                    nodes: vec![0, 1],
+                },
+                "bind-region:0,1:0x7f00",
+            ),
+            (
+                Candidate::PlaceFile { path: "/a:b".to_owned(), address: 0, nodes: vec![1] },
+                "place-file:1:/a:b",
+            ),
+            (Candidate::FirstTouch { line: None, region: "grid".to_owned() }, "first-touch:grid"),
+            (Candidate::Replicate { line: None, region: "table".to_owned() }, "replicate:table"),
+            (
+                Candidate::SeparateLines { lines: ["a.c:3", "a.c:9"].map(str::to_owned).to_vec() },
+                "separate-lines:a.c:3,a.c:9",
+            ),
             (cpus(Spread::Cores), "cores:0,2"),
             (cpus(Spread::Siblings), "siblings:0,2"),
             (cpus(Spread::Groups), "l3-groups:0,2"),

@@ -23,6 +23,8 @@ mod request;
 mod settings;
 mod subject;
 mod target;
+#[cfg(test)]
+mod test_study;
 mod trials;
 mod watch;
 

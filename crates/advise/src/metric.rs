@@ -59,3 +59,73 @@ fn findable(command: &[String], in_guest: bool) -> Vec<String> {
     }
     words
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::ExitStatus;
+    use std::time::Duration;
+
+    use numalab_workload::MetricSpec;
+
+    use super::*;
+
+    fn judged(metric: MetricSpec, place: TrialPlace) -> Judged {
+        let request = Request {
+            command: vec!["sh".to_owned(), "-c".to_owned(), "true".to_owned()],
+            stdin: None,
+            metric,
+            predict_only: false,
+            trials_only: false,
+            tries: None,
+            blocks: 8,
+            budget: None,
+            to_the_end: false,
+            keep: None,
+            version: "0".to_owned(),
+        };
+        Judged::of(&request, place).expect("a workload")
+    }
+
+    fn ran(stdout: &str) -> Ran {
+        Ran {
+            command: "sh".to_owned(),
+            status: ExitStatus::from_raw(0),
+            stdout: stdout.to_owned(),
+            stderr: String::new(),
+            dropped_bytes: 0,
+            took: Duration::from_secs(9),
+            left: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn without_a_pattern_the_time_on_the_machine_is_judged_not_that_of_the_emulation() {
+        let judged = judged(MetricSpec::of_command(None, None), TrialPlace::Emulation);
+        let read = judged.read(&ran("rate 7\n"), 250_000_000).expect("a time");
+        assert_eq!((read.len(), read[0].value), (1, 0.25));
+        assert_eq!((read[0].quantity.unit.as_str(), judged.is_printed()), ("s", false));
+    }
+
+    #[test]
+    fn a_number_that_the_program_prints_is_judged_by_its_last_match() {
+        let pattern = Some("rate {x/s}".to_owned());
+        let judged = judged(MetricSpec::of_command(pattern, None), TrialPlace::Host);
+        let read = judged.read(&ran("rate 7 x/s\nrate 8.5 x/s\n"), 1).expect("a number");
+        assert_eq!((read[0].value, judged.is_printed()), (8.5, true));
+        let missing = judged.read(&ran("no rate\n"), 1).expect_err("no number").to_string();
+        assert!(missing.contains("found \"no rate\""), "{missing}");
+    }
+
+    #[test]
+    fn a_guest_runs_the_program_of_this_machine_by_its_path() {
+        let program =
+            |place| judged(MetricSpec::of_command(None, None), place).spec.command.unwrap();
+        let expected = std::path::absolute(on_path("sh").expect("a shell")).unwrap();
+        assert_eq!(program(TrialPlace::Guest)[0], expected.to_string_lossy());
+        assert_eq!(program(TrialPlace::Guest)[1..], ["-c", "true"]);
+        assert_eq!(program(TrialPlace::Host)[0], "sh");
+        assert_eq!(findable(&["./no-such".to_owned()], true), ["./no-such"]);
+        assert_eq!(findable(&[], true), Vec::<String>::new());
+    }
+}

@@ -84,3 +84,38 @@ fn figures(
         false => Err(AdviseError::Unlike { name }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use numalab_topology::UniformMachine;
+
+    use super::*;
+
+    fn like(name: &str) -> MachineRequest {
+        MachineRequest { like: Some(name.to_owned()), ..MachineRequest::default() }
+    }
+
+    #[test]
+    fn figures_of_another_machine_are_refused_with_its_name() {
+        let here = UniformMachine::of_packages(1, 2, 1 << 30).build().expect("a machine");
+        let refused = figures(&like("xeon-8360y-2s"), &here).expect_err("two packages of 36 cores");
+        assert!(refused.to_string().contains("xeon-8360y-2s describes a machine with other nodes"));
+    }
+
+    #[test]
+    fn figures_of_a_machine_like_this_one_are_measured_ones() {
+        let here = machine_file("xeon-8360y-2s").expect("a bundled one").machine;
+        let (file, known) = figures(&like("xeon-8360y-2s"), &here).expect("alike");
+        assert_eq!(known, CostsKnown::Measured("xeon-8360y-2s".to_owned()));
+        assert!(!file.expect("its file").machine.nodes.is_empty());
+    }
+
+    #[test]
+    fn without_measured_figures_the_firmwares_are_used_if_there_are_any() {
+        let mut here = UniformMachine::of_packages(2, 2, 1 << 30).build().expect("a machine");
+        let known = |here: &Machine| figures(&MachineRequest::default(), here).expect("none").1;
+        assert_eq!(known(&here), CostsKnown::Typical);
+        here.access = machine_file("xeon-8360y-2s").expect("a bundled one").machine.access;
+        assert_eq!(known(&here), CostsKnown::Firmware);
+    }
+}

@@ -230,3 +230,84 @@ fn prints_otherwise(document: &StudyDocument) -> bool {
     let outputs = evidence.filter(|one| one.what == OUTPUT).map(|one| one.found.as_str());
     outputs.collect::<BTreeSet<_>>().len() > 1
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_study::{KeptRemarks, kept_study as kept};
+    use numalab_record::study::{Evidence, JournalEntry};
+    use numalab_results::VerdictWord;
+
+    /// Adds this evidence to the first samples, one each.
+    fn with(mut document: StudyDocument, evidence: &[Evidence]) -> StudyDocument {
+        let samples = document.journal.iter_mut().filter_map(|entry| match entry {
+            JournalEntry::Sample(sample) => Some(sample),
+            _ => None,
+        });
+        for (sample, evidence) in samples.zip(evidence) {
+            sample.observation.evidence.push(evidence.clone());
+        }
+        document
+    }
+
+    #[test]
+    fn a_candidates_effect_is_that_of_its_treatment_against_the_first() {
+        let document = kept();
+        let summary = StudySummary::of(&document);
+        let rounded = |value: f64| (100.0 * value).round() / 100.0;
+        let of = |treatment| {
+            let Measured { change_percent, interval_percent, verdict, .. } =
+                measured(&summary, treatment, None)?;
+            let (lo, hi) = interval_percent.expect("8 blocks");
+            Some(([change_percent, lo, hi].map(rounded), verdict))
+        };
+        assert_eq!(of(1), Some(([0.72, 0.42, 1.04], VerdictWord::Equivalent)));
+        assert_eq!(of(2), Some(([48.62, 47.99, 49.2], VerdictWord::Better)));
+        assert_eq!(of(9), None);
+        let out = Some(RaceEnd { blocks: 3, behind: Some(0) });
+        assert_eq!(measured(&summary, 1, out).expect("an effect").out, out);
+    }
+
+    #[test]
+    fn the_end_of_trials_says_why_and_where_they_are_kept() {
+        let document = kept();
+        let summary = StudySummary::of(&document);
+        let ended = |end: EndReason| trials(&document, &summary, &end, None).end;
+        assert_eq!(ended(EndReason::Done), TrialsEnd::Done);
+        assert_eq!(ended(EndReason::NoneLeft), TrialsEnd::NoneLeft);
+        assert_eq!(ended(EndReason::BudgetSpent), TrialsEnd::BudgetSpent);
+        assert_eq!(ended(EndReason::Interrupted), TrialsEnd::Interrupted);
+        let kept = trials(&document, &summary, &EndReason::Done, Some("here".to_owned()));
+        assert_eq!((kept.blocks, kept.repeats), (8, false));
+        assert_eq!((kept.again_percent, kept.directory.as_deref()), (None, Some("here")));
+        let document = with(document, &[Evidence::fact(REPEATED, "as before")]);
+        let summary = StudySummary::of(&document);
+        assert!(trials(&document, &summary, &EndReason::Done, None).repeats);
+    }
+
+    #[test]
+    fn output_that_differs_between_any_two_runs_is_found() {
+        let printed = |outputs: &[&str]| {
+            let outputs: Vec<_> = outputs.iter().map(|of| Evidence::fact(OUTPUT, *of)).collect();
+            prints_otherwise(&with(kept(), &outputs))
+        };
+        assert!(!printed(&[]) && !printed(&["a", "a", "a"]));
+        assert!(printed(&["a", "a", "b"]));
+    }
+
+    #[test]
+    fn files_that_trials_do_not_read_are_not_remarked_on() {
+        let mut watch = KeptRemarks::default();
+        remark_on_files(&StudySummary::of(&kept()), &mut watch);
+        assert_eq!(watch.0, []);
+    }
+
+    #[test]
+    fn only_runs_on_a_real_machine_need_a_warm_up() {
+        let rules = |place| rules(8, Some(Duration::from_secs(90)), place);
+        assert_eq!(rules(TrialPlace::Emulation).warm_ups, 0);
+        let host = rules(TrialPlace::Host);
+        assert_eq!((host.warm_ups, host.blocks, host.budget_s), (1, 8, Some(90.0)));
+        assert_eq!((host.margin_percent, warm_ups(TrialPlace::Guest)), (2.0, 1));
+    }
+}

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use numalab_formats::size::format_bytes;
+use numalab_formats::size::format_rounded;
 use numalab_results::advice::Candidate;
 use numalab_results::advice::page::what;
 use numalab_study::Observer;
@@ -100,7 +100,7 @@ impl fmt::Display for Remark {
                 f,
                 "before each trial, {} of files were dropped from the page cache and read again \
                  under its placement",
-                format_bytes(*bytes)
+                format_rounded(*bytes)
             ),
             Self::Trying { candidates, blocks, about } => {
                 f.write_str(&trying(candidates, *blocks, *about))
@@ -161,7 +161,7 @@ fn shared_files(name: &str, bytes: u64) -> String {
     format!(
         "{} of files, such as {name}, could not be dropped from the page cache: they stay on the \
          node that first read them, all trials share them, and verdicts hold only for that placement",
-        format_bytes(bytes)
+        format_rounded(bytes)
     )
 }
 
@@ -169,4 +169,94 @@ fn trying(candidates: &[Candidate], blocks: usize, about: Option<Duration>) -> S
     let names = candidates.iter().map(what).collect::<Vec<_>>().join(", ");
     let about = about.map(|time| format!(", about {:.0} s", time.as_secs_f64()));
     format!("trying in {blocks} blocks{}: {names}", about.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn a_run_under_emulation_is_announced_with_its_time() {
+        let said = |remark: Remark| remark.to_string();
+        let most = Duration::from_millis(7_100);
+        assert_eq!(
+            said(Remark::Following { least: SECOND, most }),
+            "following the program under emulation takes 1 to 8 s",
+            "the longest time is rounded up"
+        );
+        assert_eq!(
+            said(Remark::StillFollowing { after: 20 * SECOND, most: 350 }),
+            "following the program under emulation has taken 20 s so far, and can take 350 times the \
+             program's own CPU time: a smaller problem is followed sooner"
+        );
+        assert_eq!(
+            said(Remark::TooLong { least: 5_400 * SECOND }),
+            "following the program under emulation would take 1.5 hours or more, so candidates are \
+             tried without predictions (as with --trials-only)"
+        );
+        assert_eq!(
+            said(Remark::NotFollowed("it is static".to_owned())),
+            "the program cannot be followed under emulation, so candidates are tried without \
+             predictions: it is static"
+        );
+        let took = Duration::from_micros(812);
+        assert_eq!(
+            said(Remark::Short { program: "true".to_owned(), took }),
+            "true ends after 812 us, so the results mainly describe its start"
+        );
+    }
+
+    #[test]
+    fn trials_are_announced_with_their_candidates_and_their_time_if_it_is_known() {
+        let candidates = vec![Candidate::Bind { node: 1 }, Candidate::HugePages];
+        let names = format!("{}, {}", what(&candidates[0]), what(&candidates[1]));
+        let trying =
+            |about| Remark::Trying { candidates: candidates.clone(), blocks: 8, about }.to_string();
+        assert_eq!(trying(None), format!("trying in 8 blocks: {names}"));
+        assert_eq!(trying(Some(64 * SECOND)), format!("trying in 8 blocks, about 64 s: {names}"));
+    }
+
+    #[test]
+    fn trials_of_another_extent_than_requested_say_what_was_changed() {
+        let run = Duration::from_millis(1_500);
+        for (remark, expected) in [
+            (
+                Remark::MoreBlocks { asked: 6, candidates: 4, blocks: 8 },
+                "6 blocks are too few for a verdict on 4 candidates: running 8",
+            ),
+            (
+                Remark::NoTime { run, runs: 21 },
+                "the budget is too short for trials: a run takes 1.5 s, and one candidate needs 21 \
+                 runs; the results are predictions only",
+            ),
+            (
+                Remark::Less { candidates: 1, of: 3, blocks: 7, run },
+                "to meet the budget, 1 of 3 candidates run in 7 blocks: a run takes 1.5 s",
+            ),
+            (
+                Remark::NothingKept("kept".into()),
+                "--keep kept: no candidate was tried, so there is nothing to keep",
+            ),
+        ] {
+            assert_eq!(remark.to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn file_pages_that_trials_share_are_named_with_their_size() {
+        let name = "/data/grid".to_owned();
+        assert_eq!(
+            Remark::SharedFiles { name, bytes: 3 << 20 }.to_string(),
+            "3 MiB of files, such as /data/grid, could not be dropped from the page cache: they stay on \
+             the node that first read them, all trials share them, and verdicts hold only for that \
+             placement"
+        );
+        assert_eq!(
+            Remark::FilesRenewed((7 << 19) + 17).to_string(),
+            "before each trial, 3.5 MiB of files were dropped from the page cache and read again under \
+             its placement"
+        );
+    }
 }

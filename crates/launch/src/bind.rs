@@ -1,5 +1,6 @@
 //! Chooses the node from which each rank allocates, as the wrapper of the benchmark suite does.
 
+mod request;
 mod seats;
 mod weights;
 
@@ -11,6 +12,7 @@ use numalab_topology::{
 
 use crate::identity::Task;
 use crate::near::nearest;
+pub use request::{BindRequest, BoundRank, RankCpus};
 use seats::local_rank;
 pub use seats::{SeatError, Seats};
 pub use weights::{Weights, WeightsError, without_weights};
@@ -183,7 +185,7 @@ pub struct Binding {
 
 /// Returns the cpus of nodes that have no memory for this process: no rank that stays on the cpus
 /// of its node gets them.
-pub fn cpus_without_memory(machine: &Machine) -> CpuSet {
+fn cpus_without_memory(machine: &Machine) -> CpuSet {
     let memory = machine.usable_memory_nodes();
     let node_of = |id| machine.cpu(id).and_then(|cpu| cpu.node);
     let is_without = |id: &CpuId| node_of(*id).is_some_and(|node| !memory.contains(node));

@@ -13,10 +13,10 @@ use numalab_host::Root;
 
 pub use error::IdentityError;
 use innermost::{innermost, last, outers, pytorch_within};
-pub use jobs::{numbered_job, slot};
+pub use jobs::not_a_rank;
 use launchers::Variables;
 pub use launchers::{LOCAL_RANK, LOCAL_SIZE, Launcher, RANK, SIZE};
-pub use slurm::{map_cpu_list, shell, tasks_on_node};
+pub use slurm::{map_cpu_list, tasks_on_node};
 
 /// Upper bound of ranks; a larger number is a mistake.
 const MOST_RANKS: usize = 1 << 30;

@@ -13,6 +13,8 @@ mod over_time;
 mod page;
 mod pairs;
 mod plot;
+#[cfg(test)]
+mod test_drawing;
 
 use crate::model::{Chart, FOOT, Lead, Page, Panel, Part, Tile};
 use crate::number::count;

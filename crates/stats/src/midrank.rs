@@ -1,5 +1,6 @@
 //! Ranks with ties at their mean, doubled so that they are integers.
 
+use crate::Sample;
 use crate::pairwise::ordered;
 
 /// The doubled ranks of `values`: twice the mean of the positions, counted from 1, that equal
@@ -14,28 +15,41 @@ pub(crate) struct Midranks {
 impl Midranks {
     /// Ranks finite values.
     pub(crate) fn of(values: &[f64]) -> Self {
+        let mut sorted = values.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        Self::within(values, &sorted)
+    }
+
+    /// Ranks the values of a sample.
+    pub(crate) fn of_sample(sample: &Sample) -> Self {
+        Self::within(sample.values(), sample.sorted())
+    }
+
+    /// Ranks values that are also given sorted: the keys show only where each of them is.
+    fn within(values: &[f64], sorted: &[f64]) -> Self {
         // The bits of a key that are the value's place.
         let place_bits = usize::BITS - values.len().leading_zeros();
         let place = |key: &u64| place_of(key & !(u64::MAX << place_bits));
         let value = |key: &u64| values[place(key)];
         let mut keys = keys(values, place_bits);
         keys.sort_unstable();
-        let mut doubled = vec![0; values.len()];
-        let mut tie_loss = 0.0;
         let mut before = 0;
         for close in keys.chunk_by_mut(|a, b| a >> place_bits == b >> place_bits) {
-            let first = value(&close[0]);
-            if close.iter().any(|key| value(key) != first) {
+            let last = before + close.len() - 1;
+            if sorted[before] != sorted[last] {
                 close.sort_unstable_by(|a, b| value(a).total_cmp(&value(b)));
             }
-            for group in close.chunk_by(|a, b| value(a) == value(b)) {
-                for key in group {
-                    doubled[place(key)] = 2 * before + group.len() + 1;
-                }
-                let size = group.len() as f64;
-                tie_loss += size.powi(3) - size;
-                before += group.len();
+            before = last + 1;
+        }
+        let mut doubled = vec![0; values.len()];
+        let (mut tie_loss, mut before) = (0.0, 0);
+        for group in sorted.chunk_by(|a, b| a == b) {
+            for key in &keys[before..before + group.len()] {
+                doubled[place(key)] = 2 * before + group.len() + 1;
             }
+            let size = group.len() as f64;
+            tie_loss += size.powi(3) - size;
+            before += group.len();
         }
         Self { doubled, tie_loss }
     }

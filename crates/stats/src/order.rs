@@ -245,7 +245,7 @@ impl RankSums {
     fn of(sample: &Sample) -> Self {
         let middle = (sample.len() - 1) as f64 / 2.0;
         let (mut sums, mut before) = (Self::default(), 0.0);
-        for (index, doubled) in Midranks::of(sample.values()).doubled.iter().enumerate() {
+        for (index, doubled) in Midranks::of_sample(sample).doubled.iter().enumerate() {
             let rank = *doubled as f64 / 2.0 - 1.0 - middle;
             let place = index as f64 - middle;
             sums.power += rank * rank;

@@ -9,12 +9,10 @@ use numalab_host::{
     set_process_policy,
 };
 use numalab_launch::bind::{
-    BindError, Binding, Home, NodeChoice, PolicyKind, Seats, Weights, cpus_without_memory,
-    without_weights,
+    BindError, BindRequest, Home, NodeChoice, PolicyKind, RankCpus, Weights, without_weights,
 };
-use numalab_launch::identity::{self, Launcher, Role, Task};
+use numalab_launch::identity::{Role, Task};
 use numalab_launch::near::{Near, device_memory};
-use numalab_topology::{CpuId, CpuSet, Machine};
 
 use super::{own, wrapper};
 use crate::args::value;
@@ -74,15 +72,6 @@ pub(crate) struct BindArgs {
     pub command: Vec<String>,
 }
 
-/// CPUs that ranks run on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum RankCpus {
-    /// Each rank on its own cpu, in the order given.
-    Listed(Vec<CpuId>),
-    /// Each rank on the cpus of the node with its memory.
-    OfNode,
-}
-
 fn cpus(text: &str) -> Result<RankCpus, String> {
     match text {
         "node" => Ok(RankCpus::OfNode),
@@ -105,7 +94,10 @@ pub(crate) fn run(args: &BindArgs) -> Result<ExitCode, Failure> {
         Role::Starter(size) => {
             // A cpu that no rank can use is reported once, not by each rank.
             let mut ranks = (0..size).map(|rank| Task::of_own(rank, size));
-            ranks.try_for_each(|task| cpu_of(args, Some(&task)).map(drop))?;
+            ranks.try_for_each(|task| match &args.cpus {
+                Some(cpus) => cpus.of(Some(&task)).map(drop),
+                None => Ok(()),
+            })?;
             return own::start_ranks(size).map(ExitCode::from);
         }
         Role::Rank(task) => Some(task),
@@ -158,86 +150,26 @@ fn prepare(args: &BindArgs, task: Option<&Task>) -> Result<Prepared, Failure> {
     let of_devices = device_memory(&machine, &generic_initiators(&root));
     let near = args.near.as_ref().map(|name| Near::of(&machine, name)).transpose();
     let near = near.map_err(|error| error.seen_on(&root))?;
-    let choice = match &near {
-        Some(near) => NodeChoice::List(vec![near.memory_node]),
-        None => args.numa.clone().unwrap_or(NodeChoice::Unsaid),
-    };
-    let cpu = cpu_of(args, task)?;
-    let binding = Binding::of(&choice, args.policy, task, &machine, &of_devices)?;
-    let home = match &near {
-        _ if cpu.is_some() => None,
-        Some(near) => Some(Home { node: near.cpu_node, cpus: near.cpus.clone() }),
-        None if args.cpus == Some(RankCpus::OfNode) => Some(binding.home(&machine)?),
-        None => None,
-    };
-    if home.is_some() && !matches!(choice, NodeChoice::List(_)) {
-        note_idle_cpus(task, &machine);
-    }
-    let pinned = cpu.map(pin).transpose().map_err(BindError::from)?;
-    let of_home = home.as_ref().map(|home| home.cpus.clone());
-    let cpus = cpu.map(|cpu| CpuSet::from_iter([cpu])).or(of_home);
-    let cpus_of = home.as_ref().and_then(|home| home.known_node(&machine));
-    let binding = Binding { cpus_of, cpus, ..binding };
-    if !args.dry_run {
-        set_process_policy(&binding.policy)?;
-    }
-    if !output::quiet() {
-        let unsaid = match choice {
-            NodeChoice::Unsaid => {
-                format!("[Rank {}] No --numa given: binding to node 0\n", binding.rank)
-            }
-            _ => String::new(),
-        };
-        let said = near.as_ref().map_or_else(String::new, |near| {
-            format!("[Rank {}] {}\n", binding.rank, near.describe())
-        });
-        let who = who(args, task);
-        let others = match args.dry_run && task.is_none() {
-            true => binding.other_tools(&command),
-            false => String::new(),
-        };
-        output::print(&format!("{who}{unsaid}{said}{}{others}", binding.lines(&command)))?;
-    }
-    Ok(Prepared { command, home, _pinned: pinned })
-}
-
-/// Notes, once for the ranks of a host, the cpus that nodes in turn give to none of them.
-fn note_idle_cpus(task: Option<&Task>, machine: &Machine) {
-    let idle = cpus_without_memory(machine);
-    if task.and_then(Task::local_rank) == Some(0) && !idle.is_empty() {
+    let nodes = args.numa.as_ref().unwrap_or(&NodeChoice::Unsaid);
+    let request =
+        BindRequest { nodes, near: near.as_ref(), policy: args.policy, cpus: args.cpus.as_ref() };
+    let bound = request.resolve(task, &machine, &of_devices)?;
+    // Once for the ranks of a host.
+    if task.and_then(Task::local_rank) == Some(0) && !bound.idle.is_empty() {
         note(format_args!(
-            "cpus {idle} are on nodes without memory for this process: --cpus node gives them to no rank"
+            "cpus {} are on nodes without memory for this process: --cpus node gives them to no rank",
+            bound.idle
         ));
     }
-}
-
-/// Describes a rank in its launcher's terms, for a dry run, or a part of a job that is not a rank.
-fn who(args: &BindArgs, task: Option<&Task>) -> String {
-    let look = |name: &str| std::env::var(name).ok();
-    let of_job = |job: String| {
-        format!("Not a rank: {job}, bound as one process; {} makes it a rank\n", identity::RANK)
-    };
-    if let Some(task) = task {
-        let is_own = task.launcher() == Launcher::Local;
-        let said = || format!("[Rank {}] Known as {task}\n", task.rank());
-        let known = if args.dry_run && !is_own { said() } else { String::new() };
-        let slot = identity::slot(&look).filter(|_| !is_own && task.size() == Some(1));
-        return known + &slot.map_or_else(String::new, of_job);
+    let pinned = bound.cpu.map(pin).transpose().map_err(BindError::from)?;
+    if !args.dry_run {
+        set_process_policy(&bound.binding.policy)?;
     }
-    let slot = identity::slot(&look);
-    let Some(part) = identity::shell(&look).filter(|_| slot.is_none()) else {
-        return identity::numbered_job(&look).map_or_else(String::new, of_job);
-    };
-    let job = look("SLURM_JOB_ID").or_else(|| look("SLURM_JOBID")).unwrap_or_default();
-    format!("Not a rank: {part} of SLURM job {job}, bound as one process\n")
-}
-
-/// Returns the cpu of this rank from `--cpus`.
-fn cpu_of(args: &BindArgs, task: Option<&Task>) -> Result<Option<CpuId>, Failure> {
-    let Some(RankCpus::Listed(cpus)) = &args.cpus else { return Ok(None) };
-    let seats = Seats { option: "--cpus", what: "cpu", entries: cpus.len() };
-    let seat = seats.of(task).map_err(BindError::from)?;
-    Ok(cpus.get(seat).copied())
+    if !output::quiet() {
+        let look = |name: &str| std::env::var(name).ok();
+        output::print(&request.lines(&bound, &command, task, args.dry_run, &look))?;
+    }
+    Ok(Prepared { command, home: bound.home, _pinned: pinned })
 }
 
 /// Returns the command to run: `numalab latency` if only its options are given.

@@ -1,6 +1,6 @@
 //! Jobs with numbers that are not ranks: each is independent, but may share its host with others.
 
-use super::VariableLookup;
+use super::{Launcher, RANK, Task, VariableLookup, slurm};
 
 /// Names a variable, the kind of number that it gives, and its owner.
 type Number = (&'static str, &'static str, &'static str);
@@ -27,9 +27,28 @@ const NUMBERS: [Number; 11] = [
 
 /// Returns the number of this process among others that may run on the same host, for display;
 /// `None` without one, and for the number 0, which LSF also sets outside of arrays.
-pub fn numbered_job(look: VariableLookup<'_>) -> Option<String> {
+fn numbered_job(look: VariableLookup<'_>) -> Option<String> {
     let numbered = || NUMBERS.iter().find_map(|number| described(number, look));
     slot(look).or_else(numbered).or_else(|| of_world(look))
+}
+
+/// Returns a line for a part of a job that is not a rank, or is one of a launcher within such a part;
+/// empty for all others.
+pub fn not_a_rank(task: Option<&Task>, look: VariableLookup<'_>) -> String {
+    let of_job =
+        |job: String| format!("Not a rank: {job}, bound as one process; {RANK} makes it a rank\n");
+    let slot = slot(look);
+    if let Some(task) = task {
+        let is_alone = task.launcher() != Launcher::Local && task.size() == Some(1);
+        return slot.filter(|_| is_alone).map_or_else(String::new, of_job);
+    }
+    match slurm::shell(look).filter(|_| slot.is_none()) {
+        None => numbered_job(look).map_or_else(String::new, of_job),
+        Some(part) => {
+            let job = look("SLURM_JOB_ID").or_else(|| look("SLURM_JOBID")).unwrap_or_default();
+            format!("Not a rank: {part} of SLURM job {job}, bound as one process\n")
+        }
+    }
 }
 
 /// Names the processes among which this one is without a number: a job's script, or a container that
@@ -41,11 +60,68 @@ fn of_world(look: VariableLookup<'_>) -> Option<String> {
 
 /// Returns the number of this process among those that GNU parallel starts, in a job's script or in a
 /// single task too, where a launcher sets the same variables for all.
-pub fn slot(look: VariableLookup<'_>) -> Option<String> {
+fn slot(look: VariableLookup<'_>) -> Option<String> {
     described(&SLOT, look)
 }
 
 fn described((name, what, owner): &Number, look: VariableLookup<'_>) -> Option<String> {
     let number: u32 = look(name)?.trim().parse().ok().filter(|&number| number > 0)?;
     Some(format!("{what} {number} of {owner} ({name})"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::detect;
+    use super::*;
+
+    /// Returns the description of a process with these variables, `A=1 B=2`, as one that is not a rank.
+    fn described(task: Option<&Task>, variables: &str) -> String {
+        not_a_rank(task, &|name| {
+            let mut pairs = variables.split(' ').filter_map(|pair| pair.split_once('='));
+            pairs.find(|(key, _)| *key == name).map(|(_, value)| value.to_owned())
+        })
+    }
+
+    #[test]
+    fn a_numbered_job_that_is_no_rank_is_named() {
+        let line = |job: &str| {
+            format!("Not a rank: {job}, bound as one process; NUMALAB_RANK makes it a rank\n")
+        };
+        for (variable, job) in [
+            ("PARALLEL_JOBSLOT=2", "slot 2 of GNU parallel (PARALLEL_JOBSLOT)"),
+            ("SGE_TASK_ID=3", "task 3 of a job array (SGE_TASK_ID)"),
+            ("RANK=3", "number 3 of an unknown launcher (RANK)"),
+            ("WORLD_SIZE=8", "one of 8 processes of an unknown launcher (WORLD_SIZE)"),
+            ("VC_TASK_INDEX=2", "pod 2 of a job of Volcano (VC_TASK_INDEX)"),
+        ] {
+            assert_eq!(described(None, variable), line(job));
+        }
+        for none in ["", "WORLD_SIZE=1", "SGE_TASK_ID=undefined", "LSB_JOBINDEX=0", "RANK=gold"] {
+            assert_eq!(described(None, none), "", "{none}");
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_slurm_job_is_named_unless_it_has_a_slot_of_its_own() {
+        let script = "Not a rank: the batch script of SLURM job 7, bound as one process\n";
+        assert_eq!(described(None, "SLURM_JOB_ID=7 SLURM_STEP_ID=4294967291"), script);
+        let slot = described(None, "SLURM_JOB_ID=7 PARALLEL_JOBSLOT=2");
+        assert!(slot.starts_with("Not a rank: slot 2 of GNU parallel"), "{slot}");
+    }
+
+    #[test]
+    fn a_launchers_only_rank_may_be_one_of_many_slots() {
+        let rank = |size| {
+            let look = |name: &str| match name {
+                "SLURM_STEP_ID" | "SLURM_PROCID" | "SLURM_LOCALID" => Some("0".to_owned()),
+                "SLURM_STEP_NUM_TASKS" => Some(format!("{size}")),
+                _ => None,
+            };
+            detect(&look, None).unwrap().unwrap()
+        };
+        let said = |task: &Task| described(Some(task), "PARALLEL_JOBSLOT=2");
+        assert!(said(&rank(1)).starts_with("Not a rank: slot 2"), "{}", said(&rank(1)));
+        assert_eq!(said(&rank(2)), "");
+        assert_eq!(said(&Task::of_own(0, 1)), "", "numalab's own ranks");
+    }
 }

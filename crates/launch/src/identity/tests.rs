@@ -224,26 +224,6 @@ fn numbers_of_independent_jobs_are_not_ranks() {
 }
 
 #[test]
-fn a_numbered_job_that_is_no_rank_is_named() {
-    let said = |name: &'static str, value: &'static str| {
-        numbered_job(&move |asked| (asked == name).then(|| value.to_owned()))
-    };
-    let of_parallel = "slot 2 of GNU parallel (PARALLEL_JOBSLOT)";
-    assert_eq!(said("PARALLEL_JOBSLOT", "2").as_deref(), Some(of_parallel));
-    let of_array = "task 3 of a job array (SGE_TASK_ID)";
-    assert_eq!(said("SGE_TASK_ID", "3").as_deref(), Some(of_array));
-    assert_eq!(said("RANK", "3").as_deref(), Some("number 3 of an unknown launcher (RANK)"));
-    let of_world = "one of 8 processes of an unknown launcher (WORLD_SIZE)";
-    assert_eq!(said("WORLD_SIZE", "8").as_deref(), Some(of_world));
-    assert_eq!(said("WORLD_SIZE", "1"), None);
-    let of_volcano = "pod 2 of a job of Volcano (VC_TASK_INDEX)";
-    assert_eq!(said("VC_TASK_INDEX", "2").as_deref(), Some(of_volcano));
-    for (name, value) in [("SGE_TASK_ID", "undefined"), ("LSB_JOBINDEX", "0"), ("RANK", "gold")] {
-        assert_eq!(said(name, value), None, "{name}={value}");
-    }
-}
-
-#[test]
 fn shells_of_a_job_are_steps_without_ranks() {
     for step in ["4294967290", "4294967291", "4294967292", "batch", "interactive", "extern"] {
         let variables =

@@ -64,3 +64,47 @@ fn draw(drawing: &mut Drawing, bar: &Bar, top: f64, scale: &Scale, is_first: boo
         tip(&tip_text, is_first)
     ));
 }
+
+#[cfg(test)]
+mod tests {
+    use numalab_stats::Interval;
+
+    use super::super::test_drawing::numbers;
+    use super::*;
+    use crate::Figure;
+
+    fn group(title: &str, values: &[f64]) -> BarGroup {
+        let bar = |value: &f64| Bar {
+            label: format!("bar of {value}"),
+            figure: Figure { value: *value, interval: None },
+            unit: "GB/s".to_owned(),
+            cell: "a".to_owned(),
+        };
+        BarGroup { title: title.to_owned(), bars: values.iter().map(bar).collect() }
+    }
+
+    #[test]
+    fn bars_of_all_groups_have_one_scale_from_zero() {
+        let drawn = chart(&[group("one", &[10.0, 5.0]), group("two", &[2.5, 0.0])]);
+        let widths = numbers(&drawn, "<rect class=\"f0\"", "width");
+        let whole = RIGHT - LEFT;
+        assert_eq!(widths, [whole, whole / 2.0, whole / 4.0, 1.0]);
+        let tops = numbers(&drawn, "<rect class=\"f0\"", "y");
+        assert_eq!(tops[1] - tops[0], ROW);
+        assert_eq!(tops[2] - tops[1], ROW + TITLE_ROW, "a title is between two groups");
+    }
+
+    #[test]
+    fn a_figure_is_beyond_its_bar_and_its_interval() {
+        let mut wide = group("one", &[10.0, 5.0]);
+        let end = |group: &BarGroup| {
+            *numbers(&chart(std::slice::from_ref(group)), "<text class=\"strong\"", "x")
+                .last()
+                .unwrap()
+        };
+        let without = end(&wide);
+        wide.bars[1].figure.interval = Some(Interval { lo: 4.0, hi: 7.5 });
+        assert_eq!(end(&wide) - without, (RIGHT - LEFT) / 4.0);
+        assert!(chart(&[wide]).contains("95 % interval 4.00 – 7.50"));
+    }
+}

@@ -165,3 +165,77 @@ fn description(curves: &[SizeCurve]) -> String {
     let levels: Vec<String> = curve.levels.iter().map(level).collect();
     format!("Both axes are logarithmic. {}: {}.", curve.name, levels.join(", "))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::test_drawing::numbers;
+    use super::*;
+    use crate::{CurvePoint, Figure};
+
+    fn curve(name: &str, points: &[(u64, f64)]) -> SizeCurve {
+        let point = |&(size_bytes, value): &(u64, f64)| CurvePoint {
+            size_bytes,
+            figure: Figure { value, interval: None },
+            cell: "a".to_owned(),
+        };
+        let points = points.iter().map(point).collect();
+        SizeCurve { name: name.to_owned(), points, levels: Vec::new() }
+    }
+
+    fn level(from_bytes: u64, to_bytes: u64) -> CurveLevel {
+        let name = "L2".to_owned();
+        CurveLevel { name, latency_ns: 4.0, from_bytes, to_bytes, capacity_bytes: None }
+    }
+
+    #[test]
+    fn sizes_are_marked_at_powers_of_two_and_at_fewer_of_them_on_a_long_axis() {
+        let marked = |first: u64, last: u64| {
+            let curves = [curve("one", &[(first, 1.0), (last, 2.0)])];
+            let (x, _) = scales(&curves, Frame::in_height(HEIGHT));
+            let names: Vec<String> = size_ticks(&curves, &x).into_iter().map(|of| of.1).collect();
+            names.join(" ")
+        };
+        assert_eq!(marked(3 << 10, 40 << 10), "4K 8K 16K 32K");
+        assert_eq!(marked(4 << 10, 512 << 20), "4K 16K 64K 256K 1M 4M 16M 64M 256M");
+        assert_eq!(marked(0, 2), "1 2", "an empty buffer is drawn as one byte");
+    }
+
+    #[test]
+    fn names_of_curves_that_end_at_the_same_latency_are_apart() {
+        let ends = [("one", 100.0), ("two", 100.0), ("three", 100.5)];
+        let curves = ends.map(|(name, end)| curve(name, &[(4 << 10, 1.0), (1 << 30, end)]));
+        let drawn = chart(&curves);
+        let mut heights: Vec<f64> = (0..3)
+            .flat_map(|at| numbers(&drawn, &format!("<text class=\"f{at} strong\""), "y"))
+            .collect();
+        heights.sort_by(f64::total_cmp);
+        assert_eq!(heights.len(), 3);
+        assert!(heights.windows(2).all(|pair| pair[1] - pair[0] >= 21.9), "{heights:?}");
+        assert!(!chart(&curves[..1]).contains("<text class=\"f0 strong\""), "one needs no name");
+    }
+
+    #[test]
+    fn more_curves_than_colours_are_left_to_tables() {
+        let points = [(4 << 10, 1.0), (1 << 20, 9.0)];
+        let curves: Vec<SizeCurve> =
+            (0..=MOST_CURVES).map(|at| curve(&format!("node {at}"), &points)).collect();
+        let drawn = chart(&curves);
+        assert!(drawn.contains("curve c5") && !drawn.contains("curve c6"), "{drawn}");
+        assert!(!drawn.contains("node 6"), "{drawn}");
+    }
+
+    #[test]
+    fn the_name_of_a_level_near_a_border_is_aligned_away_from_it() {
+        let anchor = |from: u64, to: u64| {
+            let points = [(1 << 10, 1.0), (1 << 30, 100.0)];
+            let of = SizeCurve { levels: vec![level(from, to)], ..curve("one", &points) };
+            let drawn = chart(&[of]);
+            let (before, _) = drawn.split_once("L2 · 4.00 ns").expect("a named level");
+            let tag = before.rsplit("<text").next().expect("a text").to_owned();
+            ["start", "middle", "end"].into_iter().find(|of| tag.contains(of)).expect("an anchor")
+        };
+        assert_eq!(anchor(1 << 10, 32 << 10), "start");
+        assert_eq!(anchor(256 << 10, 4 << 20), "middle");
+        assert_eq!(anchor(64 << 20, 1 << 30), "end");
+    }
+}

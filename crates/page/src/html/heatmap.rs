@@ -85,3 +85,49 @@ fn legend(matrix: &Heatmap, low: f64, high: f64) -> String {
         matrix.unit
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matrix(rows: &[&[Option<f64>]]) -> Heatmap {
+        let entry =
+            |value: &Option<f64>| value.map(|value| HeatmapEntry { value, detail: String::new() });
+        let ids = |count: usize| (0..).take(count).collect();
+        Heatmap {
+            unit: "ns".to_owned(),
+            rows_are: "cpu",
+            rows: ids(rows.len()),
+            columns_are: "node",
+            columns: ids(rows[0].len()),
+            entries: rows.iter().map(|row| row.iter().map(entry).collect()).collect(),
+        }
+    }
+
+    #[test]
+    fn nearly_equal_values_have_nearly_equal_colours() {
+        assert_eq!([100.0, 110.0, 150.0].map(|value| step(value, 100.0, 150.0)), [0, 1, 6]);
+        assert_eq!([100.0, 101.0, 102.0].map(|value| step(value, 100.0, 102.0)), [0, 0, 0]);
+        assert_eq!([1.0, 10.0, 100.0].map(|value| step(value, 1.0, 100.0)), [0, 3, 6]);
+        assert_eq!(step(0.0, 0.0, 0.0), 0, "of no magnitude");
+    }
+
+    #[test]
+    fn what_was_not_measured_is_a_dash_without_a_colour() {
+        let drawn = chart(&matrix(&[&[Some(80.0), None], &[Some(160.0), Some(80.0)]]), "caption");
+        assert_eq!(drawn.matches("<td>–</td>").count(), 1);
+        assert_eq!(drawn.matches("<td class=\"h0\"").count(), 2);
+        assert_eq!(drawn.matches("<td class=\"h6\"").count(), 1);
+        assert!(drawn.contains("cpu 1 → node 0: 160 ns"), "{drawn}");
+        assert_eq!(chart(&matrix(&[&[None]]), "caption"), "");
+    }
+
+    #[test]
+    fn the_legend_has_the_colours_that_are_used_and_many_columns_are_dense() {
+        let steps = |drawn: &str| drawn.matches("<i class=\"h").count();
+        let near = chart(&matrix(&[&[Some(100.0), Some(102.0)]]), "caption");
+        assert_eq!((steps(&near), near.contains("dense")), (1, false));
+        let wide = chart(&matrix(&[&[Some(100.0); ROOMY_COLUMNS + 1]]), "caption");
+        assert!(wide.contains("\"heat dense\""));
+    }
+}

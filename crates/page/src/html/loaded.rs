@@ -72,3 +72,52 @@ fn description(points: &[LoadPoint]) -> String {
     let points: Vec<String> = points.iter().map(point).collect();
     points.join(", ")
 }
+
+#[cfg(test)]
+mod tests {
+    use numalab_stats::Interval;
+
+    use super::super::test_drawing::numbers;
+    use super::*;
+    use crate::Figure;
+
+    fn points(of: &[(f64, f64)]) -> Vec<LoadPoint> {
+        let point = |&(traffic_gb_per_s, value): &(f64, f64)| LoadPoint {
+            load: "delay 400".to_owned(),
+            traffic_gb_per_s,
+            latency: Figure { value, interval: None },
+            cell: "a".to_owned(),
+        };
+        of.iter().map(point).collect()
+    }
+
+    #[test]
+    fn a_knee_is_named_on_the_side_of_its_line_that_has_room() {
+        let points = points(&[(1.0, 100.0), (20.0, 250.0)]);
+        let named = |bandwidth: f64| {
+            let knee = Knee { bandwidth, latency_ns: 200.0, idle_ns: 100.0 };
+            let drawn = chart(&points, Some(&knee));
+            let lines = numbers(&drawn, "<line class=\"mark\"", "x1");
+            let text = format!("knee {} GB/s", figure(bandwidth));
+            let (before, _) = drawn.split_once(&text).expect("a named knee");
+            let tag = before.rsplit("<text").next().expect("a text");
+            assert!(drawn.contains("twice idle (200 ns)"), "{drawn}");
+            (lines[1], tag.contains("text-anchor=\"end\""))
+        };
+        let ((left, is_left_of_it), (right, is_left_of_that)) = (named(2.0), named(19.0));
+        assert!(left < right && !is_left_of_it && is_left_of_that);
+    }
+
+    #[test]
+    fn only_points_with_an_interval_have_whiskers() {
+        let mut points = points(&[(1.0, 100.0), (2.0, 110.0), (3.0, 150.0)]);
+        assert!(!chart(&points, None).contains("whisker"));
+        points[1].latency.interval = Some(Interval { lo: 105.0, hi: 115.0 });
+        let drawn = chart(&points, None);
+        let dot = numbers(&drawn, "<circle class=\"f0\"", "cx")[1];
+        assert_eq!(numbers(&drawn, "<line class=\"whisker\"", "x1"), [dot]);
+        assert!(
+            drawn.contains("<desc>100 ns at 1.00 GB/s, 110 ns at 2.00 GB/s, 150 ns at 3.00 GB/s")
+        );
+    }
+}

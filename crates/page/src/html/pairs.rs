@@ -52,3 +52,62 @@ pub(super) fn chart(of: &BlockChanges) -> String {
     }
     drawing.finish(HEIGHT, "The change in each block", &of.described)
 }
+
+#[cfg(test)]
+mod tests {
+    use numalab_stats::Interval;
+
+    use super::super::test_drawing::numbers;
+    use super::*;
+
+    fn changes(count: usize) -> BlockChanges {
+        BlockChanges {
+            changes: (0..count).map(|at| at as f64 - 1.0).collect(),
+            effect: 1.5,
+            interval: None,
+            unit: None,
+            described: String::new(),
+        }
+    }
+
+    #[test]
+    fn no_change_is_always_within_the_drawing() {
+        for sign in [1.0, -1.0] {
+            let mut of = changes(0);
+            of.changes = [5.0, 6.0, 7.0].map(|change| sign * change).to_vec();
+            of.effect = sign * 6.0;
+            let drawn = chart(&of);
+            let (zero, effect) = (
+                numbers(&drawn, "<line class=\"mark\"", "y1")[0],
+                numbers(&drawn, "<line class=\"curve c0\"", "y1")[0],
+            );
+            assert!((FRAME.top..FRAME.bottom).contains(&zero), "{zero}");
+            assert_eq!(effect < zero, sign > 0.0, "higher is above");
+        }
+    }
+
+    #[test]
+    fn at_most_twelve_blocks_are_numbered() {
+        let numbered = |count| {
+            let drawn = chart(&changes(count));
+            let axis = drawn.matches("text-anchor=\"middle\"").count();
+            axis - 1
+        };
+        assert_eq!([numbered(4), numbered(12), numbered(13), numbered(100)], [4, 12, 7, 12]);
+    }
+
+    #[test]
+    fn an_interval_is_a_band_and_a_unit_replaces_percent() {
+        let mut of = changes(4);
+        assert!(!chart(&of).contains("band"));
+        of.interval = Some(Interval { lo: 0.5, hi: 2.0 });
+        of.unit = Some("ms".to_owned());
+        let drawn = chart(&of);
+        let level = numbers(&drawn, "<line class=\"curve c0\"", "y1")[0];
+        let [top, height] =
+            ["y", "height"].map(|name| numbers(&drawn, "<rect class=\"band f0\"", name)[0]);
+        assert!((top..top + height).contains(&level), "{top} and {height} around {level}");
+        assert!(drawn.contains(">ms</text>") && !drawn.contains("change in %"), "{drawn}");
+        assert!(drawn.contains("block 1: -1.0000"), "{drawn}");
+    }
+}

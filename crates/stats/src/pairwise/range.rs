@@ -64,7 +64,7 @@ impl Range {
     }
 
     /// Returns the number of sums in the range.
-    fn left(&self) -> usize {
+    pub fn left(&self) -> usize {
         self.up_to - self.below
     }
 }
