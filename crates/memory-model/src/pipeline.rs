@@ -310,20 +310,20 @@ impl Pipeline {
         self.accessor(position).map_or(0, |accessor| accessor.non_temporal_bytes)
     }
 
-    /// Records the end of the load at this position.
+    /// Records the end of the load at this position, which began at `now_ps`.
     #[inline]
-    fn loaded(&mut self, position: u32, done_ps: u64) {
+    fn loaded(&mut self, position: u32, now_ps: u64, done_ps: u64) {
         self.latest_ps = self.latest_ps.max(done_ps);
         if let Some(accessor) = self.accessor(position) {
-            self.loads(accessor, done_ps);
+            self.loads(accessor, now_ps, done_ps);
         }
     }
 
-    /// Records the end of an instruction's load. One that takes no time may be late as well, because its
-    /// address was.
+    /// Records the end of an instruction's load, which began at `now_ps`. One that takes no time is late if
+    /// its address was, unless it gets the value at renaming.
     #[inline]
-    pub fn loads(&mut self, accessor: &Accessor, done_ps: u64) {
-        if done_ps > self.begin_ps {
+    pub fn loads(&mut self, accessor: &Accessor, now_ps: u64, done_ps: u64) {
+        if done_ps > now_ps || done_ps > self.begin_ps && !accessor.renames {
             self.latest_ps = self.latest_ps.max(done_ps);
             self.loaded_ps = self.loaded_ps.max(done_ps);
             let load = usize::from(accessor.load);
@@ -338,7 +338,7 @@ impl Pipeline {
         let Times { came_ps, issue_ps, done_ps } = times;
         let Act { position, kind, .. } = act;
         match kind {
-            Kind::Load => self.loaded(position, done_ps),
+            Kind::Load => self.loaded(position, issue_ps, done_ps),
             Kind::Store => self.stored(act, issue_ps),
         }
         match (self.accessor(position), self.atomic_ps) {

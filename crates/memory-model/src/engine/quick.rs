@@ -171,7 +171,7 @@ impl Active<'_> {
             }
             takes_ps = forwarded.takes_ps(issue_ps, takes_ps, under_way);
             if kind == Kind::Load {
-                pipeline.loads(accessor, issue_ps + takes_ps);
+                pipeline.loads(accessor, issue_ps, issue_ps + takes_ps);
             }
         }
         if kind == Kind::Store && !engine.stores_again(known, line, (who, issue_ps)) {

@@ -46,7 +46,7 @@ fn a_dependent_load_waits_and_an_independent_one_does_not() {
     assert_eq!(begin(&mut pipeline, block, 0, 0), 0);
     assert_eq!(pipeline.issue_ps(0, 0), 0);
     pipeline.fill(1, (0, 100), loads(1));
-    pipeline.loaded(0, 100);
+    pipeline.loaded(0, 0, 100);
     assert_eq!(pipeline.issue_ps(2, 2), 2);
     assert_eq!(pipeline.issue_ps(1, 1), 100);
     // The value stays behind the block's end.
@@ -61,11 +61,11 @@ fn a_load_with_a_late_address_is_late_even_if_it_takes_no_time() {
     // mov (%rcx),%rcx
     let block = flow(&[&[0x48, 0x8b, 0x09]]);
     begin(&mut pipeline, block, 0, 0);
-    pipeline.loaded(0, 100);
+    pipeline.loaded(0, 0, 100);
     begin(&mut pipeline, block, 2, 1);
     let issue_ps = pipeline.issue_ps(0, 2);
     assert_eq!(issue_ps, 100);
-    pipeline.loaded(0, issue_ps);
+    pipeline.loaded(0, issue_ps, issue_ps);
     begin(&mut pipeline, block, 4, 2);
     assert_eq!(pipeline.issue_ps(0, 4), 100);
 }
@@ -191,7 +191,7 @@ fn nothing_comes_up_behind_a_mispredicted_branch_before_it_is_decided() {
     for (mispredicted, expected_ps) in [(false, 4), (true, 120)] {
         begin(&mut pipeline, block, 0, 0);
         pipeline.fill(1, (0, 100), loads(1));
-        pipeline.loaded(0, 100);
+        pipeline.loaded(0, 0, 100);
         if mispredicted {
             pipeline.predicts(Prediction::Wrong);
         }
@@ -211,8 +211,9 @@ fn instructions_that_do_not_need_an_address_pass_the_access_that_waits_for_it() 
     let block = flow(&[&[0x48, 0x8b, 0x08], &[0x48, 0x8b, 0x11]]);
     let mut pipeline = Pipeline::new(CORE, None);
     begin(&mut pipeline, block, 0, 1);
-    pipeline.loaded(0, 100);
-    pipeline.loaded(1, 250);
+    pipeline.loaded(0, 0, 100);
+    let issue_ps = pipeline.issue_ps(1, 1);
+    pipeline.loaded(1, issue_ps, 250);
     assert_eq!(begin(&mut pipeline, flow(&[&[0x90]]), 2, 3), 2);
     assert_eq!(begin(&mut pipeline, flow(&[&[0x90]]), 60, 101), 60);
     assert_eq!(begin(&mut pipeline, flow(&[&[0x90]]), 61, 102), 250, "the buffer is full");
