@@ -190,11 +190,9 @@ impl Space {
     pub fn node_of_huge(&self, number: u64, placement: Option<&Placement>) -> Option<usize> {
         let node = self.node_of_block(number)?;
         let said = self.placement_of(number).or(placement).unwrap_or(&self.first);
-        Some(match said {
-            // Small pages take turns within the block, huge ones from block to block.
-            Placement::Interleave(nodes) => turn_of(number / HUGE_PAGES, nodes),
-            _ => node,
-        })
+        // Small pages take turns within the block, huge ones from block to block.
+        let Placement::Interleave(nodes) = said else { return Some(node) };
+        Some(turn_of(number / HUGE_PAGES, nodes))
     }
 
     fn in_block(&self, number: u64) -> Option<&Page> {
