@@ -141,7 +141,7 @@ mod tests {
         Request {
             command: vec!["./program".to_owned()],
             stdin: None,
-            metric: MetricSpec::of_command(None, None),
+            metric: MetricSpec::of_time(),
             predict_only: false,
             trials_only: false,
             tries: None,

@@ -319,10 +319,11 @@ impl Pipeline {
         }
     }
 
-    /// Records the end of an instruction's load, which began at `now_ps`.
+    /// Records the end of an instruction's load, which began at `now_ps`. One that takes no time is late if
+    /// its address was, unless it gets the value at renaming.
     #[inline]
     pub fn loads(&mut self, accessor: &Accessor, now_ps: u64, done_ps: u64) {
-        if done_ps > now_ps {
+        if done_ps > now_ps || done_ps > self.begin_ps && !accessor.renames {
             self.latest_ps = self.latest_ps.max(done_ps);
             self.loaded_ps = self.loaded_ps.max(done_ps);
             let load = usize::from(accessor.load);

@@ -185,6 +185,16 @@ impl Space {
         self.in_block(number).map(|page| page.node)
     }
 
+    /// Returns the node that a huge page would be on if it took the place of the touched pages in the
+    /// 2 MiB around a page, for a thread with this policy.
+    pub fn node_of_huge(&self, number: u64, placement: Option<&Placement>) -> Option<usize> {
+        let node = self.node_of_block(number)?;
+        let said = self.placement_of(number).or(placement).unwrap_or(&self.first);
+        // Small pages take turns within the block, huge ones from block to block.
+        let Placement::Interleave(nodes) = said else { return Some(node) };
+        Some(turn_of(number / HUGE_PAGES, nodes))
+    }
+
     fn in_block(&self, number: u64) -> Option<&Page> {
         self.pages.range(block(number)).next().map(|(_, page)| page)
     }
@@ -207,7 +217,7 @@ impl Space {
         let first = match placement {
             Placement::Local => home,
             Placement::Preferred(node) => *node,
-            Placement::Interleave(nodes) => nodes[index(turn % nodes.len() as u64)],
+            Placement::Interleave(nodes) => turn_of(turn, nodes),
             Placement::Bind(nodes) => {
                 *self.nearest[home].iter().find(|node| nodes.contains(node))?
             }
@@ -380,8 +390,9 @@ pub fn block(number: u64) -> Range<u64> {
     start..start + HUGE_PAGES
 }
 
-fn index(number: u64) -> usize {
-    usize::try_from(number).unwrap_or(0)
+/// Returns the node whose turn it is for the page of this number.
+fn turn_of(number: u64, nodes: &[usize]) -> usize {
+    nodes[usize::try_from(number % nodes.len() as u64).unwrap_or(0)]
 }
 
 #[cfg(test)]

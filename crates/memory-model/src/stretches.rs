@@ -1,12 +1,14 @@
 //! The stretches of a thread that are simulated in detail, under alternative placements too.
 //!
 //! Simulating a core costs several times as much as its caches. So a long thread is simulated only
-//! in a random one of every [`ONE_IN`] stretches (stratified sampling: W. Cochran, "Sampling
+//! in a random one of every two to [`ONE_IN`] stretches (stratified sampling: W. Cochran, "Sampling
 //! Techniques", 1977, chapter 5), which stands for all of them; in the others, only the state with
 //! a long memory (caches and TLBs) is simulated, and time passes at the mean pace of each block (as
 //! in R. Wunderlich et al., "SMARTS: Accelerating Microarchitecture Simulation via Rigorous
 //! Statistical Sampling", ISCA 2003). The standard error is that of the stretches' mean: 4 % for a
-//! thread of 300 million instructions with stretches that vary as much as their mean.
+//! thread of 300 million instructions with stretches that vary as much as their mean. Groups are small
+//! at first, because a phase of a short thread may be shorter than a group of [`ONE_IN`]: of one that
+//! waited for three quarters of its time, the share found was a twentieth.
 
 /// Number of instructions of a stretch: fifty times those that a core has in flight.
 const STRETCH: i64 = 1 << 14;
@@ -15,8 +17,11 @@ const STRETCH: i64 = 1 << 14;
 const UNSETTLED: i64 = 1 << 12;
 /// Number of instructions at a thread's start that are all simulated.
 const FIRST: i64 = 1 << 20;
-/// Number of stretches of which one is simulated.
+/// Number of stretches of which one is simulated, at first and at most; in between, the longest group
+/// that is at most a share of the instructions so far.
+const FIRST_ONE_IN: u64 = 2;
 const ONE_IN: u64 = 32;
+const GROUP_SHARE: u64 = 128;
 /// Inverse of the share of a thread's instructions that may be in requested stretches.
 const ASKED_ONE_IN: i64 = 8;
 
@@ -35,7 +40,8 @@ pub(crate) struct Stretches {
     is_followed: bool,
     /// Number of stretches that the current one stands for.
     weight: i64,
-    /// Number of stretches of the current group after the simulated one.
+    /// Number of stretches of the current group, and of those after the simulated one.
+    group: u64,
     behind: u64,
     random: u64,
     /// Number of instructions left at which the current stretch is settled.
@@ -58,6 +64,7 @@ impl Stretches {
             left: FIRST,
             is_followed: true,
             weight: 1,
+            group: 1,
             behind: 0,
             random,
             settles,
@@ -147,16 +154,24 @@ impl Stretches {
         }
         self.is_followed = !self.is_followed;
         if self.is_followed {
-            (self.left, self.weight) = (self.left + STRETCH, ONE_IN.cast_signed());
+            (self.left, self.weight) = (self.left + STRETCH, self.group.cast_signed());
             return;
         }
         // The generator of MMIX (D. Knuth, "The Art of Computer Programming", 3.3.4).
         let random = self.random.wrapping_mul(6_364_136_223_846_793_005);
         self.random = random.wrapping_add(1_442_695_040_888_963_407);
-        let before = (self.random >> 32) % ONE_IN;
+        self.group = group_after(self.all);
+        let before = (self.random >> 32) % self.group;
         self.left += (self.behind + before).cast_signed() * STRETCH;
-        self.behind = ONE_IN - 1 - before;
+        self.behind = self.group - 1 - before;
     }
+}
+
+/// Returns the number of stretches of a group that begins after this number of instructions.
+fn group_after(instructions: i64) -> u64 {
+    let stretches = instructions.cast_unsigned() / STRETCH.cast_unsigned();
+    let longest = 1 << (stretches / GROUP_SHARE).checked_ilog2().unwrap_or(0);
+    longest.clamp(FIRST_ONE_IN, ONE_IN)
 }
 
 #[cfg(test)]
@@ -165,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_requested_stretch_counts_once_and_delays_the_others() {
-        let (mut asked, mut other) = (Stretches::of(3), Stretches::of(3));
+        let (mut asked, mut other) = (Stretches::of(2), Stretches::of(2));
         let pass = |stretches: &mut Stretches| {
             if stretches.pass(8) {
                 stretches.begins_next();
@@ -230,21 +245,29 @@ mod tests {
     }
 
     #[test]
-    fn the_start_and_one_stretch_of_every_thirty_two_are_followed() {
+    fn the_start_then_one_stretch_of_two_and_at_last_of_thirty_two_are_followed() {
         let mut stretches = Stretches::of(3);
-        let (mut followed, mut groups) = ([0, 0], Vec::new());
-        let each = 7;
-        for at in 0..(FIRST + 1600 * STRETCH) / each {
+        let (mut followed, mut stands_for, mut groups) = ([0, 0, 0], 0, Vec::new());
+        let (each, long) = (64, 64 << 20);
+        for at in 0..(long + 1600 * STRETCH) / each {
             if stretches.pass(each.cast_unsigned()) {
                 stretches.begins_next();
             }
-            let of = usize::from(at * each >= FIRST);
-            followed[of] += if stretches.is_followed() { each } else { 0 };
+            let part = usize::from(at * each >= FIRST) + usize::from(at * each >= long);
+            if stretches.is_followed() {
+                followed[part] += each;
+                stands_for += each * stretches.weight();
+            }
             groups.push(stretches.weight());
         }
         assert_eq!(followed[0] / STRETCH, FIRST / STRETCH);
-        let parts = followed[1] as f64 / (50 * STRETCH) as f64;
+        let parts = followed[2] as f64 / (50 * STRETCH) as f64;
         assert!((0.96..1.04).contains(&parts), "{parts}");
-        assert_eq!((groups.first(), groups.last()), (Some(&1), Some(&32)));
+        let all = (long + 1600 * STRETCH) as f64;
+        assert!((0.97..1.03).contains(&(stands_for as f64 / all)), "{stands_for}");
+        let extra = followed[1] as f64 / long as f64;
+        assert!((0.1..0.2).contains(&extra), "a sixth of 64 million instructions: {extra}");
+        groups.dedup();
+        assert_eq!(groups, [1, 2, 4, 8, 16, 32]);
     }
 }

@@ -29,6 +29,12 @@ const FREEDOMS: [f64; 8] = [1.5, 2.0, 3.0, 4.5, 7.0, 12.0, 30.0, 1e6];
 /// The prior share of heavy tails: a few values do not show the tails, so they count as normal
 /// except for this share.
 const HEAVY_BEFORE: f64 = 0.03;
+/// The least number of populations that have heavy tails before their values count: few populations do
+/// not show their tails, and with the share above, a healthy host was named in 11 to 24 % of fleets
+/// with four figures.
+const HEAVY_AMONG: f64 = 1.25;
+/// The largest prior share, so that a value 20 deviations away stands out in a single population.
+const MOST_HEAVY: f64 = 0.3;
 /// The weight of the prior against the populations, as a share of them. One kind of noise acts on all
 /// figures, so a smaller weight learns heavy tails sooner (with a tenth, and a share of 0.1, one host
 /// is named in 3 % of fleets of 20 to 60 healthy hosts with heavy tails, not in 7 to 10 %), but then
@@ -133,20 +139,26 @@ impl Tail {
 }
 
 impl Default for Tails {
-    /// Returns the prior.
+    /// Returns the prior for many populations.
     fn default() -> Self {
-        let mut weights = [HEAVY_BEFORE / FREEDOMS.len() as f64; FREEDOMS.len()];
-        weights[FREEDOMS.len() - 1] += 1.0 - HEAVY_BEFORE;
-        Self { weights }
+        Self::before(HEAVY_BEFORE)
     }
 }
 
 impl Tails {
+    /// Returns the prior with this share of heavy tails.
+    fn before(heavy: f64) -> Self {
+        let mut weights = [heavy / FREEDOMS.len() as f64; FREEDOMS.len()];
+        weights[FREEDOMS.len() - 1] += 1.0 - heavy;
+        Self { weights }
+    }
+
     /// Learns the mixture of tails from all populations.
     pub fn learned<'a>(populations: impl IntoIterator<Item = &'a Population>) -> Self {
         let likelihoods: Vec<[f64; FREEDOMS.len()]> =
             populations.into_iter().map(Population::likelihoods).collect();
-        let before = Self::default().weights;
+        let heavy = (HEAVY_AMONG / likelihoods.len().max(1) as f64).clamp(HEAVY_BEFORE, MOST_HEAVY);
+        let before = Self::before(heavy).weights;
         let mut weights = before;
         for _ in 0..MIXTURE_ROUNDS {
             let weight = WEIGHT_BEFORE * likelihoods.len() as f64;

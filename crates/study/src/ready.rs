@@ -105,7 +105,7 @@ impl StudyChanges {
 }
 
 impl ReadyStudy {
-    /// Reads and plans a bundled study, or else a file.
+    /// Reads and plans a bundled study, or else a file, or that of a result directory.
     ///
     /// # Errors
     /// [`ReadyError`] if there is neither, or for an invalid study or change.
@@ -117,7 +117,9 @@ impl ReadyStudy {
         if let Some(text) = bundled_text(name) {
             return Self::read(text, name, changes, backends);
         }
-        let text = read_input_text(Path::new(name), MOST_STUDY_BYTES).map_err(|error| {
+        let path = Path::new(name);
+        let file = if path.is_dir() { path.join(file::STUDY) } else { path.to_owned() };
+        let text = read_input_text(&file, MOST_STUDY_BYTES).map_err(|error| {
             let known = bundled().iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
             ReadyError::Absent { name: name.to_owned(), error, known }
         })?;

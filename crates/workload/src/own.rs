@@ -81,27 +81,30 @@ pub struct MetricSpec {
 }
 
 impl MetricSpec {
-    /// Creates a metric of a command: the number that a pattern finds in its output or, without a
-    /// pattern, its run time.
-    /// Without a direction, the usual one of the pattern counts.
-    pub fn of_command(pattern: Option<String>, better: Option<Direction>) -> Self {
-        let parsed = pattern.as_deref().and_then(|pattern| Pattern::parse(pattern).ok());
-        let usual = parsed.map_or(Direction::LowerIsBetter, |pattern| pattern.usual_direction());
+    /// Creates the metric of a command's run time.
+    pub fn of_time() -> Self {
         Self {
-            name: if pattern.is_some() { "value" } else { "time" }.to_owned(),
+            name: "time".to_owned(),
             unit: String::new(),
-            better: better.unwrap_or(usual),
-            exit_time: pattern.is_none(),
-            pattern,
+            better: Direction::LowerIsBetter,
+            exit_time: true,
+            pattern: None,
             regex: None,
             json: None,
             from: Stream::Stdout,
         }
     }
 
+    /// Creates a metric of the number that a pattern finds in a command's output.
+    pub fn of_pattern(pattern: String, better: Direction) -> Self {
+        let pattern = Some(pattern);
+        Self { name: "value".to_owned(), better, exit_time: false, pattern, ..Self::of_time() }
+    }
+
     /// Creates a metric of the number that a regular expression finds in a command's output.
-    pub fn of_regex(regex: String, better: Option<Direction>) -> Self {
-        Self { pattern: None, regex: Some(regex), ..Self::of_command(Some(String::new()), better) }
+    pub fn of_regex(regex: String, better: Direction) -> Self {
+        let regex = Some(regex);
+        Self { name: "value".to_owned(), better, exit_time: false, regex, ..Self::of_time() }
     }
 
     /// Validates the metric of the workload `name`.
@@ -139,24 +142,5 @@ impl MetricSpec {
         };
         let quantity = Quantity { metric: self.name.clone(), unit, better: self.better };
         Ok(OwnMetric { quantity, source, stream: self.from })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rates_improve_upwards_unless_the_user_says_otherwise() {
-        let better = |pattern: Option<&str>, better| {
-            MetricSpec::of_command(pattern.map(str::to_owned), better).better
-        };
-        assert_eq!(better(None, None), Direction::LowerIsBetter, "the run time");
-        assert_eq!(better(Some("took {s}"), None), Direction::LowerIsBetter);
-        assert_eq!(better(Some("rate {req/s}"), None), Direction::HigherIsBetter);
-        assert_eq!(better(Some("rate {IOPS}"), None), Direction::HigherIsBetter);
-        assert_eq!(better(Some("Requests/sec: {}"), None), Direction::HigherIsBetter);
-        let given = Some(Direction::LowerIsBetter);
-        assert_eq!(better(Some("rate {req/s}"), given), Direction::LowerIsBetter);
     }
 }

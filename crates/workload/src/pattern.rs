@@ -4,7 +4,7 @@ use numalab_stats::Direction;
 
 use crate::error::{OutputError, PatternError};
 use crate::number;
-use crate::rate::{is_rate, is_time, usual_direction};
+use crate::rate::usual_direction;
 use crate::scale::{are_known, converted};
 
 /// Text with one placeholder in braces, for a number: `Time elapsed: {seconds} s`.
@@ -58,15 +58,11 @@ impl Pattern {
         &self.label
     }
 
-    /// Returns the direction in which the numbers improve: up if the label is a rate or, unless it is a
-    /// time, if the text names one, as in `Requests/sec: {}`.
-    pub fn usual_direction(&self) -> Direction {
-        let names_rate =
-            || [&self.before, &self.after].into_iter().any(|words| is_rate(&words.join(" ")));
-        match !is_time(&self.label) && names_rate() {
-            true => Direction::HigherIsBetter,
-            false => usual_direction(&self.label),
-        }
+    /// Returns the direction in which the numbers improve, as the label says or, if it says nothing, the
+    /// text: up for `Requests/sec: {}`.
+    pub fn usual_direction(&self) -> Option<Direction> {
+        let text = || [self.before.join(" "), self.after.join(" ")].join(" ");
+        usual_direction(&self.label).or_else(|| usual_direction(&text()))
     }
 
     /// Returns the numbers of all matches in `text`, in order, each with its unit: the letters, `%`

@@ -7,7 +7,7 @@ use numalab_stats::Direction;
 
 use crate::error::OutputError;
 use crate::pattern::Pattern;
-use crate::rate::{is_rate, is_time};
+use crate::rate::usual_direction;
 
 /// The longest line that a message quotes, in characters.
 const MOST_QUOTED: usize = 80;
@@ -31,6 +31,11 @@ pub enum SampleError {
     #[error("--metric `{pattern}`: {error}")]
     Number { pattern: String, error: OutputError },
     #[error(
+        "--metric `{pattern}`: its words name neither a time nor a rate: expected --better lower or \
+         --better higher, or the unit in the braces, such as {{MB/s}}"
+    )]
+    Direction { pattern: String },
+    #[error(
         "--metric `{pattern}`: values in `{}` ({}) and in `{}` ({}): expected one unit; put it into \
          the pattern, as in `{pattern} {}`",
         .units[0], .logs[0], .units[1], .logs[1], .units[0]
@@ -39,9 +44,21 @@ pub enum SampleError {
 }
 
 fn quoted(nearest: Option<&(usize, String)>) -> String {
-    let words =
-        |(number, line): &(usize, String)| format!("; line {number} is the nearest: `{line}`");
-    nearest.map_or_else(String::new, words)
+    nearest.map_or_else(String::new, |(number, line)| {
+        let remedy = match has_decimal_comma(line) {
+            true => "numbers need a decimal point: LC_ALL=C",
+            false => "if what precedes the number varies, compare its column, as `awk '{print $7}'` prints it",
+        };
+        format!("; line {number} is the nearest: `{line}`; {remedy}")
+    })
+}
+
+/// Checks for a comma between digits that cannot separate thousands, as in `12,27`.
+fn has_decimal_comma(line: &str) -> bool {
+    let digits = |part: &str| part.chars().take_while(char::is_ascii_digit).count();
+    line.split(',').zip(line.split(',').skip(1)).any(|(before, after)| {
+        before.ends_with(|last: char| last.is_ascii_digit()) && !matches!(digits(after), 0 | 3)
+    })
 }
 
 impl LogSample {
@@ -65,15 +82,11 @@ impl LogSample {
         Ok(Self { values: found.into_iter().map(|(value, _)| value).collect(), units })
     }
 
-    /// Returns the direction in which the values improve: that of the unit after them, if it is a rate
-    /// or a time, otherwise that of the pattern.
-    pub fn usual_direction(&self, pattern: &Pattern) -> Direction {
-        let has = |is_such: fn(&str) -> bool| self.units.keys().any(|unit| is_such(unit));
-        match () {
-            () if has(is_rate) => Direction::HigherIsBetter,
-            () if has(is_time) => Direction::LowerIsBetter,
-            () => pattern.usual_direction(),
-        }
+    /// Returns the direction in which the values improve: that of the unit after them or, if it says
+    /// nothing, that of the pattern.
+    pub fn usual_direction(&self, pattern: &Pattern) -> Option<Direction> {
+        let of_units = self.units.keys().find_map(|unit| usual_direction(unit));
+        of_units.or_else(|| pattern.usual_direction())
     }
 
     /// Refuses values of different units, which the pattern passed over, in either of two named logs.
@@ -116,7 +129,8 @@ mod tests {
     fn a_rate_in_the_pattern_or_after_the_number_improves_upwards() {
         let direction = |pattern: &str, text: &str| {
             let parsed = Pattern::parse(pattern).unwrap();
-            LogSample::of(text, pattern, &parsed).unwrap().usual_direction(&parsed)
+            let sample = LogSample::of(text, pattern, &parsed).unwrap();
+            sample.usual_direction(&parsed).expect(pattern)
         };
         assert_eq!(direction("rate = {GB/s}", "rate = 9.77e+05 ops"), Direction::HigherIsBetter);
         assert_eq!(direction("rate = {x}", "rate = 9.77 MB/sec"), Direction::HigherIsBetter);

@@ -43,8 +43,8 @@ pub(crate) struct CompareArgs {
     /// the run time]
     #[arg(long, value_name = "PATTERN")]
     pub metric: Option<String>,
-    /// Direction in which the number improves, for files and commands [default: higher for a unit per time, such
-    /// as {GB/s} or {IOPS}; else lower]
+    /// Direction in which the number improves, for files and commands [default: that of a time, such as {us}, or
+    /// of a rate, such as {GB/s} or {IOPS}, if the pattern names one; lower for bare numbers and run times]
     #[arg(long, value_parser = value::direction())]
     pub better: Option<Direction>,
     /// With --commands: number of blocks (each block runs both once)

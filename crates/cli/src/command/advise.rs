@@ -12,9 +12,10 @@ use numalab_launch::identity::detect_own;
 use numalab_page::number::count;
 use numalab_results::advice::{Advice, TrialPlace, TrialsEnd};
 use numalab_stats::{Confidence, Direction, least_pairs};
-use numalab_workload::{Expression, MetricSpec, Pattern};
+use numalab_workload::{Expression, MetricSpec};
 
 use crate::args::{Format, MachineArgs, MemoryCostArgs, ReportTo, VERSION, value};
+use crate::command::compare::metric_of_pattern;
 use crate::failure::{Code, Failure};
 use crate::output::{self, Stream};
 use watcher::Watcher;
@@ -91,11 +92,11 @@ pub(crate) struct AdviseArgs {
     /// 'rate {x/s}'
     #[arg(long, value_name = "PATTERN", group = "number", conflicts_with = "predict_only")]
     pub metric: Option<String>,
-    /// Regular expression with one group, the number: 'took ([0-9.]+) s'
+    /// Regular expression with one group, the number: 'took ([0-9.]+) s'; needs --better
     #[arg(long, value_name = "REGEX", group = "number", conflicts_with = "predict_only")]
     pub metric_regex: Option<String>,
-    /// Direction in which the number improves [default: higher for a unit per time, such as
-    /// {GB/s} or {IOPS}; else lower]
+    /// Direction in which the number improves [default: that of a time, such as {us}, or of a rate,
+    /// such as {GB/s} or {IOPS}, if the pattern names one]
     #[arg(long, value_parser = value::direction(), requires = "number")]
     pub better: Option<Direction>,
     /// With --try-on guest: other programs and files needed there, by name or path
@@ -176,18 +177,17 @@ fn request(args: &AdviseArgs) -> Result<Request, Failure> {
 }
 
 fn metric(args: &AdviseArgs) -> Result<MetricSpec, Failure> {
-    if let Some(pattern) = &args.metric {
-        let checked = Pattern::parse(pattern);
-        checked.map_err(|error| Failure::bad_input(format!("--metric: {error}")))?;
-    }
-    Ok(match &args.metric_regex {
-        Some(regex) => {
-            let checked = Expression::parse(regex);
-            checked.map_err(|error| Failure::bad_input(format!("--metric-regex: {error}")))?;
-            MetricSpec::of_regex(regex.clone(), args.better)
-        }
-        None => MetricSpec::of_command(args.metric.clone(), args.better),
-    })
+    let Some(regex) = &args.metric_regex else {
+        let pattern = args.metric.as_ref();
+        let metric = pattern.map(|pattern| metric_of_pattern(pattern, args.better));
+        return metric.unwrap_or_else(|| Ok(MetricSpec::of_time()));
+    };
+    let checked = Expression::parse(regex);
+    checked.map_err(|error| Failure::bad_input(format!("--metric-regex: {error}")))?;
+    let better = args.better.ok_or_else(|| {
+        Failure::bad_input("--metric-regex: expected --better lower or --better higher with it")
+    })?;
+    Ok(MetricSpec::of_regex(regex.clone(), better))
 }
 
 /// Refuses to run as one of several ranks: advice is for one process, which starts the ranks

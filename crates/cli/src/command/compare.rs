@@ -16,6 +16,7 @@ use crate::args::{CompareArgs, FailIf};
 use crate::failure::Failure;
 use crate::output;
 
+pub(crate) use commands::metric_of_pattern;
 use runs::refuse_copy;
 pub(crate) use runs::{compare, named_runs};
 

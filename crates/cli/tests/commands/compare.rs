@@ -279,6 +279,10 @@ fn results_that_cannot_be_compared_are_exit_2_with_the_expected_form() {
         (&["compare", "b", "b", "--margin=-1"], &["margin", "0 to 1000"]),
         (&["compare", "b", "b", "--blocks", "3"], &["--blocks"]),
         (&["compare", "--commands", "a", "b", "--metric", "x"], &["x"]),
+        (
+            &["compare", "--commands", "a", "b", "--metric", "Triad: {}"],
+            &["neither a time nor a rate", "--better higher", "{MB/s}"],
+        ),
     ] {
         let (_, err) = ends(&mut numalab_in(place.path(), arguments), 2);
         for word in words {
@@ -321,9 +325,34 @@ fn values_of_different_units_are_refused_unless_the_pattern_names_one() {
     compare(["gb", "both"], "bw = {x} GB/s", 0);
 }
 
+/// Lower was taken to be better, so that a lost tenth of STREAM's bandwidth was an improvement.
+#[test]
+fn numbers_that_may_be_times_or_rates_are_not_judged_without_a_direction() {
+    let log = |from: f64| -> String {
+        (0..12).map(|n| format!("Triad: {:.1}\n", from + f64::from(n * 7 % 5))).collect()
+    };
+    let place = with_files(&[("a", &log(1000.0)), ("b", &log(900.0)), ("bare", "1\n2\n")]);
+    let compare = |more: &[&str], code| {
+        let arguments = [&["compare", "a", "b", "--fail-if", "worse"], more].concat();
+        ends(&mut numalab_in(place.path(), &arguments), code)
+    };
+    let (_, err) = compare(&["--metric", "Triad: {}"], 2);
+    assert!(err.contains("--better lower or --better higher"), "{err}");
+    compare(&["--metric", "Triad: {MB/s}"], 4);
+    compare(&["--metric", "Triad: {}", "--better", "higher"], 4);
+    compare(&["--metric", "Triad: {}", "--better", "lower"], 0);
+    let (_, err) = ends(&mut numalab_in(place.path(), &["compare", "bare", "bare"]), 0);
+    assert!(err.contains("lower is taken to be better: --better higher"), "{err}");
+}
+
 #[test]
 fn a_log_without_the_metric_is_refused_with_the_line_nearest_to_it() {
-    let place = with_files(&[("a", "time = 5 s\n"), ("b", "run 1\ntime: 5 s\n"), ("c", "x\n")]);
+    let place = with_files(&[
+        ("a", "time = 5 s\n"),
+        ("b", "run 1\ntime: 5 s\n"),
+        ("c", "x\n"),
+        ("comma", "time = 5,27 s\n"),
+    ]);
     let metric = ["--metric", "time = {s} s"];
     let compare = |file| {
         let arguments = [&["compare", "a", file][..], &metric].concat();
@@ -331,7 +360,8 @@ fn a_log_without_the_metric_is_refused_with_the_line_nearest_to_it() {
     };
     let err = compare("b");
     let words = "b: no line matches --metric `time = {s} s`; line 2 is the nearest: `time: 5 s`";
-    assert!(err.contains(words), "{err}");
+    assert!(err.contains(words) && err.contains("awk"), "{err}");
+    assert!(compare("comma").contains("numbers need a decimal point: LC_ALL=C"));
     let err = compare("c");
     assert!(err.contains("no line matches") && !err.contains("nearest"), "{err}");
 }

@@ -133,6 +133,8 @@ fn a_study_is_run_reported_and_given_more_blocks() {
     }
     let page = fs::read(results.join("report.html")).expect("a page");
     let directory = results.to_str().expect("UTF-8");
+    let (shown, _) = place.ends(&["study", "show", directory], 0);
+    assert!(shown.contains("question = \"Is 12 more than 10?\""), "{shown}");
     place.ends(&["report", directory], 0);
     assert_eq!(fs::read(results.join("report.html")).expect("a page"), page);
     let (out, _) = place.ends(&["report", directory], 0);

@@ -226,7 +226,9 @@ impl World {
             page.is_shared = true;
             self.space.shares(number, true);
         }
-        Some((page, may_be_huge.then(|| self.space.node_of_block(number)).flatten()))
+        let placement = self.threads[seat].placement.as_ref();
+        let huge_node = may_be_huge.then(|| self.space.node_of_huge(number, placement));
+        Some((page, huge_node.flatten()))
     }
 
     /// Looks up the page of an access that the seat's thread has not cached.

@@ -54,6 +54,22 @@ fn a_dependent_load_waits_and_an_independent_one_does_not() {
     assert_eq!(pipeline.issue_ps(0, 3), 100);
 }
 
+/// With caches without hit times, such loads ended every chain, and the misses after them overlapped.
+#[test]
+fn a_load_with_a_late_address_is_late_even_if_it_takes_no_time() {
+    let mut pipeline = Pipeline::new(CORE, None);
+    // mov (%rcx),%rcx
+    let block = flow(&[&[0x48, 0x8b, 0x09]]);
+    begin(&mut pipeline, block, 0, 0);
+    pipeline.loaded(0, 0, 100);
+    begin(&mut pipeline, block, 2, 1);
+    let issue_ps = pipeline.issue_ps(0, 2);
+    assert_eq!(issue_ps, 100);
+    pipeline.loaded(0, issue_ps, issue_ps);
+    begin(&mut pipeline, block, 4, 2);
+    assert_eq!(pipeline.issue_ps(0, 4), 100);
+}
+
 #[test]
 fn fill_buffers_and_the_reorder_buffer_bound_the_loads_in_flight() {
     let mut pipeline = Pipeline::new(CORE, None);

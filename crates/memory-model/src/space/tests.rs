@@ -47,6 +47,23 @@ fn the_page_table_of_2_mib_is_on_the_node_of_their_first_toucher() {
     assert_eq!((moved.node, moved.table), (2, 1));
 }
 
+/// All even page numbers are node 0's turn, and so is the first page of each 2 MiB.
+#[test]
+fn huge_pages_in_place_of_interleaved_small_ones_take_turns() {
+    let mut space = space();
+    space.set_placement(0..2 * HUGE_PAGES, Some(Placement::Interleave(vec![0, 1])), false, 0);
+    let huge = |space: &Space, block: u64, placement: Option<&Placement>| {
+        space.node_of_huge(block * HUGE_PAGES + 3, placement)
+    };
+    assert_eq!(huge(&space, 1, None), None, "nothing is touched");
+    for block in 0..4 {
+        assert!(node(&mut space, block * HUGE_PAGES, 2, &Placement::Preferred(2)).is_some());
+    }
+    assert_eq!([0, 1, 2].map(|block| huge(&space, block, None)), [Some(0), Some(1), Some(2)]);
+    let turns = Placement::Interleave(vec![1, 2]);
+    assert_eq!([2, 3].map(|block| huge(&space, block, Some(&turns))), [Some(1), Some(2)]);
+}
+
 #[test]
 fn a_range_has_a_placement_before_the_thread_has() {
     let mut space = space();

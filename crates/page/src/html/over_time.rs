@@ -5,8 +5,9 @@ use super::plot::{Drawing, Frame, Scale, ScaleKind, WIDTH, tick_text};
 use crate::number::figure;
 use crate::{MemoryOverTime, Moment};
 
-/// The left end of the axes, which leaves room for regions' names.
-const LEFT: f64 = 164.0;
+/// The left end of the axes, which leaves room for regions' names in the size of text that `style.css` sets
+/// for narrow screens.
+const LEFT: f64 = 206.0;
 const RIGHT: f64 = WIDTH - 14.0;
 const TOP: f64 = 40.0;
 const RATES: f64 = 110.0;
@@ -317,6 +318,16 @@ mod tests {
         assert!(html.contains("75 % remote") && html.contains("class=\"mark\""), "{html}");
         assert!(html.contains("waiting for memory and caches") && !html.contains("not known"));
         assert_eq!(chart(&MemoryOverTime::default(), ""), "");
+    }
+
+    /// Names lost their first letters on telephones, where text is 17 px high.
+    #[test]
+    fn the_longest_name_has_room_in_the_text_of_narrow_screens() {
+        let style = include_str!("style.css");
+        let size =
+            style.split("svg.chart { font-size: ").nth(1).and_then(|of| of.split("px").next());
+        let size: f64 = size.expect("a size").parse().expect("a number");
+        assert!(0.6 * size * NAME as f64 <= LEFT - 8.0, "letters of wide fonts");
     }
 
     #[test]

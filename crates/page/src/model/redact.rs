@@ -11,8 +11,10 @@ use super::{Chart, Page, Panel, Part, Private, Terminal};
 const PRIVATE: [&str; 3] = ["command", "hostname", "kernel_command_line"];
 /// Directories whose paths are the same on every machine.
 const SYSTEM: [&str; 9] = ["bin", "boot", "dev", "etc", "lib", "proc", "sbin", "sys", "usr"];
-/// The shortest text that is replaced, in characters; shorter ones occur within other words.
+/// The shortest text that is replaced, in characters; shorter ones occur among other words.
 const LEAST_LETTERS: usize = 3;
+/// The kinds of private texts that may be one letter shorter, such as the host `vm`.
+const NAMES: [&str; 2] = ["hostname", "user"];
 /// The kinds of private texts that may be any word.
 const ANY_WORD: [&str; 2] = ["user", "argument"];
 /// The number of characters of a hash: enough to distinguish the pages of two hosts.
@@ -61,7 +63,9 @@ impl Redaction {
                 private.extend(what.map(|what| Private { what, text: value.clone() }));
             }
         }
-        private.retain(|private| private.text.chars().count() >= LEAST_LETTERS);
+        private.retain(|Private { what, text }| {
+            text.chars().count() + usize::from(NAMES.contains(what)) >= LEAST_LETTERS
+        });
         private
             .retain(|private| !ANY_WORD.contains(&private.what) || !is_term(&private.text, page));
         private.sort_by_key(|private| std::cmp::Reverse(private.text.len()));
@@ -139,12 +143,16 @@ fn hash(text: &str) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>()[..SHORT].to_owned()
 }
 
-/// Finds a string where it is not part of a longer word.
+/// Finds a string where it is not part of a longer word. A short one is not part of a name such as
+/// `vm.swappiness` either.
 fn whole_words(text: &str, wanted: &str) -> Vec<usize> {
-    let is_apart = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
+    let is_short = wanted.chars().count() < LEAST_LETTERS;
+    let is_apart = |beyond: &mut dyn Iterator<Item = char>| {
+        let mut letters = beyond.skip_while(|c| is_short && "._-/".contains(*c));
+        letters.next().is_none_or(|c| !c.is_alphanumeric())
+    };
     let is_whole = |(at, found): &(usize, &str)| {
-        is_apart(text[..*at].chars().next_back())
-            && is_apart(text[at + found.len()..].chars().next())
+        is_apart(&mut text[..*at].chars().rev()) && is_apart(&mut text[at + found.len()..].chars())
     };
     text.match_indices(wanted).filter(is_whole).map(|(at, _)| at).collect()
 }
@@ -231,6 +239,21 @@ mod tests {
             assert!(cleaned(what, "anna").starts_with("left out"));
         }
         assert!(cleaned("hostname", "node").starts_with("left out"));
+    }
+
+    #[test]
+    fn a_host_of_two_letters_is_left_out_but_not_within_the_name_of_a_setting() {
+        let cleaned = |what, text: &str| {
+            let private = vec![Private { what, text: "vm".to_owned() }];
+            Page { title: text.to_owned(), private, ..Page::default() }.redacted().title
+        };
+        let stands = format!("left out, hash {}", hash("vm"));
+        assert_eq!(cleaned("hostname", "on vm."), format!("on {stands}."));
+        assert_eq!(cleaned("hostname", "vm: (vm)"), format!("{stands}: ({stands})"));
+        for kept in ["vm.swappiness on vms", "kvm and vm_stat in /proc/vm/x"] {
+            assert_eq!(cleaned("hostname", kept), kept);
+        }
+        assert_eq!(cleaned("argument", "on vm"), "on vm");
     }
 
     #[test]

@@ -82,7 +82,7 @@ fn runs_that_were_made_before_are_the_first_samples_of_the_unchanged_program() {
     of.earlier = [3, 5].map(|seconds| ran(Duration::from_secs(seconds))).into();
     let spec = numalab_workload::WorkloadSpec {
         command: Some(vec!["solver".to_owned()]),
-        metric: vec![numalab_workload::MetricSpec::of_command(None, None)],
+        metric: vec![numalab_workload::MetricSpec::of_time()],
         ..Default::default()
     };
     let workload = spec.resolve().unwrap();

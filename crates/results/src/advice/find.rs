@@ -279,6 +279,21 @@ impl Advice {
         });
         best.map(|(option, _)| option).or_else(|| untried.next())
     }
+
+    /// Returns the change of the program that was not tried and is predicted, even at the worse end of
+    /// its interval, to gain more than the recommended option did in trials.
+    pub fn better_change(&self) -> Option<&AdvisedOption> {
+        let measured = self.best()?.measured.as_ref()?.change_percent;
+        let is_better = |option: &&AdvisedOption| {
+            let is_untried_change = option.measured.is_none() && !option.candidate.is_by_command();
+            is_untried_change
+                && option
+                    .predicted
+                    .is_some_and(|of| of.is_gain() && of.interval_percent.1 < measured)
+        };
+        // Predictions are of the run time, whatever trials judge by.
+        self.options.iter().filter(|_| self.metric.is_none()).find(is_better)
+    }
 }
 
 /// Keeps only the best way to bind a region, and the best to place a file, and each only if it is

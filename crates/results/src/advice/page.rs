@@ -26,8 +26,15 @@ impl Report for Advice {
         let best = self.best();
         let mood = if best.is_some() { Mood::Good } else { Mood::Plain };
         let use_it = best.and_then(|option| to_use(option, mood));
-        let leads =
-            [use_it, crowded(self), cannot_act(self), by_what(self), noise(self), ended(self)];
+        let leads = [
+            better_change(self),
+            use_it,
+            crowded(self),
+            cannot_act(self),
+            by_what(self),
+            noise(self),
+            ended(self),
+        ];
         let options = (!self.options.is_empty()).then(|| tables::options(self));
         Page {
             brand: "numalab advise".to_owned(),
@@ -182,6 +189,21 @@ fn meta(advice: &Advice) -> String {
         )
     });
     format!("{} on {of}{known}", command_line(&advice.command))
+}
+
+/// Names the change of the program that is predicted to gain more than what was tried.
+fn better_change(advice: &Advice) -> Option<Lead> {
+    let option = advice.better_change()?;
+    let Prediction { change_percent, interval_percent: (low, high) } = option.predicted?;
+    let sentence = format!(
+        "{} is predicted to change the time by {} % ({} to {}), more than anything tried. {}",
+        what(&option.candidate),
+        signed(change_percent),
+        signed(low),
+        signed(high),
+        change_to_make(&option.candidate).unwrap_or_default()
+    );
+    Some(Lead::new("Change the program", sentence, Mood::Good))
 }
 
 /// Returns the single command or source change to make.

@@ -68,7 +68,8 @@ pub struct RemoteCost {
     pub time_ns: f64,
     /// The part of that time spent on memory and caches, in ns.
     pub memory_ns: f64,
-    /// The most that would be saved if every access were local, in ns.
+    /// The time that would be saved if every access to memory were local, in ns; lines that threads pass
+    /// to each other are not counted.
     pub remote_ns: f64,
     /// The thread with most of it, and its part in ns.
     pub slowest: Option<(u32, f64)>,
@@ -119,6 +120,14 @@ fn is_in_memory(name: &str) -> bool {
 /// Returns the waiting of all threads for contended lines, in ns.
 pub fn contended_ns(program: &ProgramMemory) -> u64 {
     program.contended_lines.iter().map(ContendedLine::waited_ns).sum()
+}
+
+/// Returns the part of that waiting for lines that threads on different nodes use, in ns.
+pub(crate) fn passed_between_nodes_ns(program: &ProgramMemory) -> u64 {
+    let crosses = |line: &&ContendedLine| {
+        line.threads.windows(2).any(|users| users[0].cpu_node != users[1].cpu_node)
+    };
+    program.contended_lines.iter().filter(crosses).map(ContendedLine::waited_ns).sum()
 }
 
 impl RemoteCost {

@@ -6,7 +6,7 @@ use numalab_places::BACKENDS;
 use numalab_record::study::Rules;
 use numalab_results::study::page::command_times;
 use numalab_study::{ReadyStudy, Study};
-use numalab_workload::MetricSpec;
+use numalab_workload::{Direction, MetricSpec, Pattern, SampleError};
 
 use super::MARGIN;
 use crate::args::CompareArgs;
@@ -20,7 +20,11 @@ pub(super) fn run(args: &CompareArgs, words: &[String]) -> Result<(), Failure> {
             "standard input is a pipe, which the commands do not receive: redirect a file within each command (< FILE)",
         );
     }
-    let metric = MetricSpec::of_command(args.metric.clone(), args.better);
+    let better = args.better.unwrap_or(Direction::LowerIsBetter);
+    let metric = match &args.metric {
+        Some(pattern) => metric_of_pattern(pattern, args.better)?,
+        None => MetricSpec { better, ..MetricSpec::of_time() },
+    };
     let rules = Rules {
         blocks: args.blocks,
         margin_percent: args.margin.unwrap_or(MARGIN),
@@ -31,4 +35,18 @@ pub(super) fn run(args: &CompareArgs, words: &[String]) -> Result<(), Failure> {
     let ready = ReadyStudy::of(&study, "compare", BACKENDS)?;
     let show = StudyShow { fail_if: args.fail_if, format: args.format };
     begin(&ready, &args.output, args.dry_run, &show, Some(command_times))
+}
+
+/// Returns the metric that a pattern finds in a command's output, with the direction that is given or
+/// that its words imply.
+pub(crate) fn metric_of_pattern(
+    pattern: &str,
+    better: Option<Direction>,
+) -> Result<MetricSpec, Failure> {
+    let parsed = Pattern::parse(pattern)
+        .map_err(|error| Failure::bad_input(format!("--metric: {error}")))?;
+    let better = better.or_else(|| parsed.usual_direction()).ok_or_else(|| {
+        Failure::bad_input(SampleError::Direction { pattern: pattern.to_owned() })
+    })?;
+    Ok(MetricSpec::of_pattern(pattern.to_owned(), better))
 }

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use numalab_host::bounded::{MOST_RESULT_BYTES, read_input_text};
+use numalab_host::note;
 use numalab_results::samples::{SampleComparison, numbers};
 use numalab_stats::Direction;
-use numalab_workload::{LogSample, Pattern};
+use numalab_workload::{LogSample, Pattern, SampleError};
 
 use super::{Compared, MARGIN};
 use crate::args::CompareArgs;
@@ -16,7 +17,7 @@ use crate::failure::Failure;
 pub(super) fn compared(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<Compared, Failure> {
     let names = names(paths);
     let (values, unit, usual) = match &args.metric {
-        None => (both(paths, read_numbers)?, String::new(), Direction::LowerIsBetter),
+        None => (both(paths, read_numbers)?, String::new(), None),
         Some(metric) => {
             let pattern = Pattern::parse(metric);
             let pattern =
@@ -27,11 +28,17 @@ pub(super) fn compared(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<Compa
             })?;
             LogSample::expect_one_unit([(&names[0], &logs[0]), (&names[1], &logs[1])], metric)
                 .map_err(Failure::bad_input)?;
-            let usual = logs[0].usual_direction(&pattern);
+            let usual = logs.iter().find_map(|log| log.usual_direction(&pattern));
+            if args.better.or(usual).is_none() {
+                return Err(Failure::bad_input(SampleError::Direction { pattern: metric.clone() }));
+            }
             (logs.map(|log| log.values), pattern.label().to_owned(), usual)
         }
     };
-    let better = args.better.unwrap_or(usual);
+    let better = args.better.or(usual).unwrap_or_else(|| {
+        note("lower is taken to be better: --better higher if these are rates");
+        Direction::LowerIsBetter
+    });
     let margin_percent = args.margin.unwrap_or(MARGIN);
     let comparison = SampleComparison::of(names, values, unit, better, margin_percent)
         .map_err(|error| Failure::bad_input(format!("--margin {margin_percent}: {error}")))?;

@@ -104,16 +104,16 @@ fn away_ns(region: &Region, sharing: impl Fn(Sharing) -> bool) -> u64 {
 
 /// Returns candidates that bind the region with the most waiting for other nodes, to each node and
 /// interleaved over all. A line of the program must allocate it, because the binding call goes
-/// after that line. Policies do not apply to pages of files on disk.
+/// after that line; it also replaces a policy of the program's own. Policies do not apply to pages of
+/// files on disk.
 fn bind_region(program: &ProgramMemory, machine: &MachineCosts) -> Vec<Candidate> {
     let line = |region: &Region| user_code(&region.made_at).and_then(|place| place.line.clone());
     let files = mapped_files(program);
-    let free = |region: &Region| {
+    let away = |region: &Region| {
         let is_own = line(region).is_some() && !files.contains(region.name.as_str());
-        let is_free = is_own && region.pages.iter().any(|pages| !pages.bound);
-        if is_free { away_ns(region, |_| true) } else { 0 }
+        if is_own { away_ns(region, |_| true) } else { 0 }
     };
-    let Some(region) = region(program, free) else { return Vec::new() };
+    let Some(region) = region(program, away) else { return Vec::new() };
     let Some(line) = line(region) else { return Vec::new() };
     let candidate = |nodes| Candidate::BindRegion {
         region: region.name.clone(),

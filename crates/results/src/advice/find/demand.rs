@@ -54,7 +54,10 @@ impl Use {
             | Candidate::Balancing { .. } => vec![at(by.cpu_node)],
             _ => vec![at(by.memory_node)],
         };
-        let bound = bound_part(region, by);
+        let bound = match candidate {
+            Candidate::BindRegion { .. } => 0.0,
+            _ => bound_part(region, by),
+        };
         let each = (1.0 - bound) / free.len().max(1) as f64;
         let mut parts: Vec<(usize, f64)> = free.into_iter().map(|node| (node, each)).collect();
         parts.push((at(by.memory_node), bound));

@@ -109,7 +109,7 @@ fn ratio(
     let latency = |cpu: u32, memory: u32| machine.pair_ns(cpu, memory);
     let now = latency(accesses.cpu_node, accesses.memory_node);
     let bound = bound_part(region, accesses);
-    // Pages that the program binds stay.
+    // Pages that the program binds stay, unless the program is changed.
     let free_or_bound = |free: f64, stay: f64| (free * (1.0 - bound) + stay * bound) / now;
     match candidate {
         Candidate::Bind { node } => {
@@ -120,10 +120,10 @@ fn ratio(
             let nodes: Vec<u32> = turns.into_iter().map(|at| machine.nodes[at]).collect();
             free_or_bound(mean_ns(machine, accesses.cpu_node, &nodes), now)
         }
-        Candidate::BindRegion { address, nodes, .. }
-        | Candidate::PlaceFile { address, nodes, .. }
-            if *address == region.start =>
-        {
+        Candidate::BindRegion { address, nodes, .. } if *address == region.start => {
+            mean_ns(machine, accesses.cpu_node, nodes) / now
+        }
+        Candidate::PlaceFile { address, nodes, .. } if *address == region.start => {
             free_or_bound(mean_ns(machine, accesses.cpu_node, nodes), now)
         }
         Candidate::Balancing { .. } => by_pages(region, accesses, |pages| {

@@ -113,7 +113,10 @@ pub(super) fn change_to_make(candidate: &Candidate) -> Option<String> {
                 ),
             };
             let line = file_and_line(line);
-            format!("After {line}, before the region is used, call {call} of libnuma (numa(3)).")
+            format!(
+                "After {line}, before the region is used, call {call} of libnuma (numa(3)) instead of \
+                 any other call that places it."
+            )
         }
         _ => return None,
     })

@@ -10,6 +10,7 @@ use numalab_record::{
 };
 use numalab_topology::{IdSet, NodeId};
 
+use crate::program::find::passed_between_nodes_ns;
 use crate::program::{Location, RemoteCost, RemoteRegion, contended_ns, user_code};
 
 /// Minimum share of the time spent on remote memory that makes a change worthwhile.
@@ -37,45 +38,61 @@ fn unplaced(program: &ProgramMemory) -> Option<Lead> {
 
 /// Returns the key findings about a program with this cost.
 pub(crate) fn lead_of(program: &ProgramMemory, cost: &RemoteCost) -> Vec<Lead> {
-    let percent = |ns: f64| format!("{} %", trimmed(100.0 * ns / cost.time_ns.max(1.0)));
     let memory = format!(
         "Memory and caches take {} of the threads' time, {} ms of {} ms.",
-        percent(cost.memory_ns),
+        percent(cost.memory_ns, cost),
         figure(cost.memory_ns / 1e6),
         figure(cost.time_ns / 1e6)
     );
     let elapsed = program.elapsed_ns as f64;
     // Threads wait for the slowest of them, where they meet.
     let slowest = cost.slowest.filter(|(_, ns)| elapsed > 0.0 && *ns >= WORTH_SHARE * elapsed);
-    let is_costly = cost.remote_ns >= WORTH_SHARE * cost.time_ns;
-    let remote = match (is_costly, slowest) {
-        (true, _) => format!(
-            "Remote memory costs {} of the time: at most {} ms would be saved if every access \
-             were local.",
-            percent(cost.remote_ns),
-            figure(cost.remote_ns / 1e6)
-        ),
-        (false, Some((thread, ns))) => format!(
-            "Remote memory costs {} of the threads' time, but thread {thread} {} % of the run time, \
-             for which other threads may wait: at most {} ms would be saved if every access were local.",
-            percent(cost.remote_ns),
-            trimmed(100.0 * ns / elapsed),
-            figure(ns / 1e6)
-        ),
-        (false, None) => format!(
-            "No gain from placement: remote memory costs {} of the time.",
-            percent(cost.remote_ns)
-        ),
-    };
-    let worth = is_costly || slowest.is_some();
-    let mood = if worth { Mood::Odd } else { Mood::Fine };
+    let worth = slowest.is_some() || cost.remote_ns >= WORTH_SHARE * cost.time_ns;
     let mut lead = vec![Lead::new("Memory", memory, Mood::Plain)];
     lead.extend(page_faults(program, cost.time_ns));
     lead.extend(system_calls(program, cost.time_ns));
-    lead.push(Lead::new("Placement", remote, mood));
+    lead.push(placement(program, cost, slowest));
     lead.extend(cost.regions.iter().take(1).filter(|_| worth).map(|region| worst(region, cost)));
     lead.extend(contended(program, cost.time_ns));
     lead
+}
+
+fn percent(ns: f64, cost: &RemoteCost) -> String {
+    format!("{} %", trimmed(100.0 * ns / cost.time_ns.max(1.0)))
+}
+
+/// Reports what remote memory costs, given the thread that it slows most, and what it does not include.
+fn placement(program: &ProgramMemory, cost: &RemoteCost, slowest: Option<(u32, f64)>) -> Lead {
+    let passed_ns = passed_between_nodes_ns(program) as f64;
+    let passes = passed_ns > 0.0 && passed_ns >= WORTH_SHARE * cost.time_ns;
+    let costs = percent(cost.remote_ns, cost);
+    let saved = |ns: f64| {
+        format!(": about {} ms would be saved if every access were local.", figure(ns / 1e6))
+    };
+    let is_costly = cost.remote_ns >= WORTH_SHARE * cost.time_ns;
+    let mut words = match slowest {
+        _ if is_costly => {
+            format!("Remote memory costs {costs} of the time") + &saved(cost.remote_ns)
+        }
+        Some((thread, ns)) => {
+            let of_run = trimmed(100.0 * ns / program.elapsed_ns.max(1) as f64);
+            format!(
+                "Remote memory costs {costs} of the threads' time, but thread {thread} {of_run} % of the \
+                 run time, for which other threads may wait"
+            ) + &saved(ns)
+        }
+        None if passes => format!("Remote memory costs {costs} of the time."),
+        None => format!("No gain from placement: remote memory costs {costs} of the time."),
+    };
+    if passes {
+        words += &format!(
+            " Not counted: threads on different nodes pass lines to each other, and wait {} of the \
+             time for them; threads on one node would wait less.",
+            percent(passed_ns, cost)
+        );
+    }
+    let matters = is_costly || passes || slowest.is_some();
+    Lead::new("Placement", words, if matters { Mood::Odd } else { Mood::Fine })
 }
 
 /// Reports the time of page faults, if it is known.
@@ -329,6 +346,8 @@ pub(crate) fn short(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use numalab_record::LineUser;
+
     use super::*;
 
     /// "No gain from placement" was said of a program that takes 5 % less time on one node: 1.5 % of
@@ -347,10 +366,48 @@ mod tests {
             lead_of(&program, &cost).pop().map(|lead| lead.sentence).unwrap_or_default()
         };
         let expected = "Remote memory costs 1.49 % of the threads' time, but thread 2 2.63 % of the run \
-                        time, for which other threads may wait: at most 0.0300 ms would be saved if \
+                        time, for which other threads may wait: about 0.0300 ms would be saved if \
                         every access were local.";
         assert_eq!(said(3.0e4), expected);
         assert!(said(1.0e4).starts_with("No gain from placement: "), "{}", said(1.0e4));
+    }
+
+    /// "At most 1.44 ms would be saved" was said of a lock whose threads take a third of the time on one
+    /// node.
+    #[test]
+    fn lines_passed_between_nodes_are_said_not_to_be_in_the_cost_of_remote_memory() {
+        let said = |nodes: [u32; 2]| {
+            let user = |cpu_node| LineUser {
+                thread: cpu_node,
+                cpu_node,
+                loads: 9,
+                stores: 9,
+                loaded_bytes: 1,
+                stored_bytes: 1,
+                waited_ns: 400_000,
+                at: Vec::new(),
+            };
+            let line = ContendedLine {
+                address: 64,
+                region: "lock".to_owned(),
+                changes: 9,
+                threads: nodes.map(user).to_vec(),
+            };
+            let program = ProgramMemory { contended_lines: vec![line], ..ProgramMemory::default() };
+            let cost = RemoteCost {
+                time_ns: 1e6,
+                memory_ns: 9e5,
+                remote_ns: 1e3,
+                slowest: None,
+                regions: Vec::new(),
+            };
+            placement(&program, &cost, None).sentence
+        };
+        let expected = "Remote memory costs 0.1 % of the time. Not counted: threads on different nodes \
+                        pass lines to each other, and wait 80 % of the time for them; threads on one \
+                        node would wait less.";
+        assert_eq!(said([0, 1]), expected);
+        assert!(said([1, 1]).starts_with("No gain from placement: "), "{}", said([1, 1]));
     }
 
     #[test]
