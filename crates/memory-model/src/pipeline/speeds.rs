@@ -100,7 +100,7 @@ impl Speeds {
             match one.class {
                 // A branch is one with the comparison before it.
                 Class::Branch if one.ends == Ends::Conditional => 0,
-                Class::Move => u64::from(one.memory),
+                Class::Move => u64::from(loads),
                 _ => 1 + u64::from(loads),
             }
         };
@@ -385,14 +385,15 @@ mod tests {
     fn operations_fill_the_reorder_buffer_of_a_zen_4_sooner_than_moves_and_those_that_load_count_twice()
      {
         let (copy, load): (&[u8], &[u8]) = (&[0x48, 0x89, 0xd8], &[0x48, 0x8b, 0x03]);
+        let store: &[u8] = &[0x48, 0x89, 0x03];
         let (adds_memory, vector): (&[u8], &[u8]) = (&[0x48, 0x03, 0x03], &[0x0f, 0x28, 0x03]);
         let further = |family, code| {
             let speeds = speeds(family);
             speeds.further_slots(&[decode(code); 10])
         };
-        let codes = [copy, ADD, load, adds_memory, vector];
-        assert_eq!(codes.map(|code| further(Family::Zen4, code)), [0, 22, 22, 54, 22]);
-        assert_eq!(codes.map(|code| further(Family::Zen3, code)), [0; 5]);
+        let codes = [copy, store, ADD, load, adds_memory, vector];
+        assert_eq!(codes.map(|code| further(Family::Zen4, code)), [0, 0, 22, 22, 54, 22]);
+        assert_eq!(codes.map(|code| further(Family::Zen3, code)), [0; 6]);
     }
 
     #[test]

@@ -42,7 +42,7 @@ impl Family {
         }
     }
 
-    /// Returns the operations that fill the reorder buffer, if those that need a unit count for more: behind a
+    /// Returns the operations that fill the reorder buffer, if those with a result count for more: behind a
     /// load from the L3 a Zen 4 has 150 to 170 comparisons, moves of constants, loads or additions of vectors in
     /// flight, and 88 to 99 of these that load an operand, but 320 moves between registers. Not measured on
     /// other families.
