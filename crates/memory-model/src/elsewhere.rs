@@ -305,7 +305,7 @@ impl Elsewhere {
                 went.act.forwarded(pipeline).takes_ps(begin_ps, nearest_ps, under_way)
             }
             (Line::Farther { takes_ps, miss }, None) => {
-                begin_ps = pipeline.room_ps((miss, went.line), begin_ps);
+                begin_ps = pipeline.room_ps((miss, went.line), went.streamed.1, begin_ps);
                 issue_ps = issue_ps.max(begin_ps - translation_ps);
                 let takes = (takes_ps, nearest_ps);
                 let left_ps = pipeline.left_ps(went.streamed, begin_ps, takes);

@@ -97,6 +97,8 @@ pub struct Pipeline {
     loaded_ps: u64,
     /// Time at which everything in flight ends.
     latest_ps: u64,
+    /// Slots of the reorder buffer that earlier blocks took in addition to one for each instruction.
+    further_slots: u64,
     /// The unfinished instructions, and stores that have retired before their lines arrived.
     window: Window,
     queue: StoreQueue,
@@ -128,6 +130,8 @@ pub struct Pipeline {
     /// wait in front of it at most.
     stored_ps: u64,
     queue_ps: u64,
+    /// Extra time of a store whose value a load gets at renaming.
+    renamed_ps: u64,
     /// Time of a store to another line than the one before, that line, and the time at which the cache
     /// has taken all such lines.
     line_ps: u64,
@@ -156,6 +160,7 @@ impl Pipeline {
             last: 0,
             loaded_ps: 0,
             latest_ps: 0,
+            further_slots: 0,
             window: Window::new(core.instructions),
             queue: StoreQueue::new(core.store_queue()),
             schedulers: core.schedulers(),
@@ -174,6 +179,7 @@ impl Pipeline {
             most_ahead_ps: ps(core.fetched_ns()),
             stored_ps: 0,
             queue_ps: ps(core.stores_ns()),
+            renamed_ps: ps(core.renamed_store_ns()),
             line_ps: ps(core.stored_line_ns()),
             stored_line: 0,
             lined_ps: 0,
@@ -197,7 +203,7 @@ impl Pipeline {
             self.combining.close();
         }
         self.turns_to(flow, (now_ps, instruction));
-        let mut came = self.window.comes(instruction, resumes_ps);
+        let mut came = self.window.comes(self.slot(instruction), resumes_ps);
         let room_ps = self.schedulers.room_ps(came.at_ps);
         if room_ps > came.at_ps {
             came = Came { at_ps: room_ps, for_access: !self.fills.is_idle(came.at_ps) };
@@ -221,9 +227,10 @@ impl Pipeline {
         instruction: u64,
     ) -> Option<u64> {
         let is_free = flow.is_some_and(|flow| !flow.fence && !flow.drains);
+        let of_last = self.flow.map_or(0, |flow| flow.further_slots);
         if self.prediction != Prediction::Known
             || !is_free
-            || self.window.keeps_for_access(instruction)
+            || self.window.keeps_for_access(self.slot(instruction) + of_last)
         {
             return None;
         }
@@ -232,8 +239,16 @@ impl Pipeline {
             return None;
         }
         self.turns_to(flow, (now_ps, instruction));
-        self.begin_ps = self.schedulers.room_ps(self.window.comes(instruction, now_ps).at_ps);
+        self.begin_ps =
+            self.schedulers.room_ps(self.window.comes(self.slot(instruction), now_ps).at_ps);
         Some(self.begin_ps)
+    }
+
+    /// Returns the slot of the reorder buffer that the instruction with this number takes, counted from the
+    /// first instruction on.
+    #[inline]
+    fn slot(&self, instruction: u64) -> u64 {
+        instruction + self.further_slots
     }
 
     /// Returns the family of the core, if known.
@@ -252,6 +267,7 @@ impl Pipeline {
             self.loads.clear();
             return;
         };
+        self.further_slots += before.further_slots;
         let loaded_ps = core::mem::take(&mut self.loaded_ps);
         let mut latest_ps = loaded_ps;
         if self.registers.any(before.registers) || self.loads.any(before.loaded) {
@@ -269,7 +285,8 @@ impl Pipeline {
         self.loads.clear();
         if latest_ps > now_ps {
             self.latest_ps = self.latest_ps.max(latest_ps);
-            self.window.add(instruction.saturating_sub(1), latest_ps, latest_ps == loaded_ps);
+            let last = self.slot(instruction.saturating_sub(1));
+            self.window.add(last, latest_ps, latest_ps == loaded_ps);
         }
     }
 
@@ -292,7 +309,7 @@ impl Pipeline {
     /// Returns the issue time of an instruction with this access that could be issued at `now_ps`.
     #[inline]
     pub fn comes_ps(&self, (instruction, kind): (u64, Kind), now_ps: u64) -> u64 {
-        let came_ps = self.window.comes_ps(instruction, now_ps);
+        let came_ps = self.window.comes_ps(self.slot(instruction), now_ps);
         if kind == Kind::Store { self.queue.room_ps(came_ps) } else { came_ps }
     }
 

@@ -88,6 +88,8 @@ pub struct Predictor {
     /// 0 or more if entries that have not decided yet are less reliable than those of shorter
     /// histories; -8 to 7. `None` if that is assumed.
     doubts: Option<i8>,
+    /// True if the targets of calls are no part of the history.
+    forgets_calls: bool,
     /// Targets, by address, and by address and history.
     targets: [Box<[Target]>; 1 + TARGET_TABLES],
     /// Tables whose histories distinguish cases of indirect branches.
@@ -121,6 +123,7 @@ impl Predictor {
             mispredictions: 0,
             learns_soon: is_large,
             doubts: is_large.then_some(0),
+            forgets_calls: is_large,
             targets: [targets(), targets(), targets()],
         }
     }
@@ -258,10 +261,26 @@ impl Predictor {
         }
     }
 
-    /// Updates the prediction of the indirect branch at an address; returns the previous
-    /// prediction.
+    /// Updates the prediction of the indirect jump at an address; returns the previous prediction.
     #[inline]
     pub fn target(&mut self, address: u64, target: u64) -> Prediction {
+        let prediction = self.leads(address, target);
+        self.steady.ends();
+        for bit in 0..2 {
+            self.history.push((target >> 2 ^ target >> (5 + bit)) >> bit & 1 == 1);
+        }
+        prediction
+    }
+
+    /// The same of an indirect call. A Zen 4 does not remember where calls have led: it predicts the last
+    /// target of a call in a loop, even if two alternate, unless conditional branches tell the rounds apart;
+    /// the targets of a jump in such a loop it knows.
+    #[inline]
+    pub fn called(&mut self, address: u64, target: u64) -> Prediction {
+        if self.forgets_calls { self.leads(address, target) } else { self.target(address, target) }
+    }
+
+    fn leads(&mut self, address: u64, target: u64) -> Prediction {
         let short_address = short(address);
         let mask = (1 << TARGET_BITS) - 1;
         let mut places = [short_address as usize & mask; 1 + TARGET_TABLES];
@@ -278,10 +297,6 @@ impl Predictor {
         let varies = last.tag == address && (last.varies || last.address != target);
         for at in 0..places.len() {
             self.targets[at][places[at]] = Target { tag: tags[at], address: target, varies };
-        }
-        self.steady.ends();
-        for bit in 0..2 {
-            self.history.push((target >> 2 ^ target >> (5 + bit)) >> bit & 1 == 1);
         }
         match (wrong, varies) {
             (true, _) => Prediction::Wrong,

@@ -4,6 +4,7 @@
 mod pool;
 
 use alloc::collections::BTreeMap;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -13,6 +14,8 @@ use pool::Pool;
 
 /// Bytes of a page.
 pub const PAGE_BYTES: u64 = 4 << 10;
+/// Number of pages of zeros: twice as many as a nearest cache of 32 KiB holds.
+const ZERO_PAGES: usize = 16;
 /// Pages in a huge page of 2 MiB.
 pub const HUGE_PAGES: u64 = 512;
 
@@ -58,8 +61,9 @@ pub struct Space {
     pages: BTreeMap<u64, Page>,
     /// For pages that were only read, and so map the page of zeros: the node of their page table.
     zeroed: BTreeMap<u64, usize>,
-    /// The page of zeros, once it has been used.
-    zeros: Option<Page>,
+    /// The page of zeros, once it has been used; several on cores whose nearest cache holds a line under one
+    /// address only, as many as such a cache has no room for.
+    zeros: Vec<Option<Page>>,
     /// End and placement of the ranges of pages with a policy, by start.
     own: BTreeMap<u64, (u64, Placement)>,
 }
@@ -74,13 +78,15 @@ impl Space {
             nodes.sort_by(|&a, &b| (a != from).cmp(&(b != from)).then(row[a].total_cmp(&row[b])));
             nodes
         };
+        let timing = machine.core.and_then(|core| core.timing);
+        let tells_apart = timing.is_some_and(|timing| timing.family.tells_addresses_apart());
         Self {
             pools: machine.nodes.iter().map(|node| Pool::new(&node.ranges)).collect(),
             nearest: machine.latency_ns.iter().enumerate().map(by_latency).collect(),
             first,
             pages: BTreeMap::new(),
             zeroed: BTreeMap::new(),
-            zeros: None,
+            zeros: vec![None; if tells_apart { ZERO_PAGES } else { 1 }],
             own: BTreeMap::new(),
         }
     }
@@ -123,14 +129,15 @@ impl Space {
     /// written: the kernel places such a page only when it is written. Returns the page of zeros,
     /// or `None` if the machine's memory is exhausted.
     pub fn read_zeros(&mut self, number: u64, home: usize) -> Option<Page> {
-        if self.zeros.is_none() {
+        let at = index(number % self.zeros.len() as u64);
+        if self.zeros[at].is_none() {
             // Linux's page of zeros is part of the kernel, which is in the first node's memory.
             let found = self.place(number, 0, &Placement::Local, false)?;
-            self.zeros = Some(Page { bound: true, ..found });
+            self.zeros[at] = Some(Page { bound: true, ..found });
         }
         let table = self.table_of(number).unwrap_or(home);
         self.zeroed.insert(number, table);
-        self.zeros.map(|zeros| Page { table, ..zeros })
+        self.zeros[at].map(|zeros| Page { table, ..zeros })
     }
 
     /// Returns true if a page was read, but not written.

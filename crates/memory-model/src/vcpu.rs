@@ -168,6 +168,7 @@ impl VcpuState {
         let predictor = self.predictor.get_or_insert_with(|| Predictor::new(pipeline.family()));
         match flow.ends {
             Ends::Indirect => predictor.target(from.end, place.address),
+            Ends::IndirectCall => predictor.called(from.end, place.address),
             _ if predictor.misses(from.end, place.address != from.end) => Prediction::Wrong,
             _ => Prediction::Known,
         }

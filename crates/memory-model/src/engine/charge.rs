@@ -134,11 +134,13 @@ impl Active<'_> {
                 transfer.cost_ps
             }
             (None, line_ps, level) if line_ps.is_some() || level == Some(0) => {
-                act.forwarded(pipeline).takes_ps(begin_ps, nearest_ps, line_ps)
+                let forwarded = act.forwarded(pipeline);
+                pipeline.renames(forwarded, bytes);
+                forwarded.takes_ps(begin_ps, nearest_ps, line_ps)
             }
             (_, _, level) => {
                 let miss = Miss::new(level, self.caches.len(), found.goes_back);
-                begin_ps = pipeline.room_ps((miss, line), begin_ps);
+                begin_ps = pipeline.room_ps((miss, line), streamed.1, begin_ps);
                 issue_ps = issue_ps.max(begin_ps - translation_ps);
                 past = self.past_nearest(access, begin_ps, target, (transfer, level));
                 let takes = (past.takes_ps, nearest_ps);

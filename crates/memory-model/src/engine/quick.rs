@@ -166,6 +166,7 @@ impl Active<'_> {
             let mut forwarded = Forwarded::default();
             if kind == Kind::Load {
                 forwarded = pipeline.forwarded(bytes, (instruction, accessor.renames));
+                pipeline.renames(forwarded, bytes);
             } else {
                 stores = Some((accessor, instruction));
             }

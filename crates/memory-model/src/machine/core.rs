@@ -120,6 +120,11 @@ impl Core {
         self.timing.map_or(0.0, |of| of.family.stored_line_cycles() * of.cycle_ns)
     }
 
+    /// Returns the extra time of a store whose value a load gets at renaming, in ns.
+    pub(crate) fn renamed_store_ns(&self) -> f64 {
+        self.timing.map_or(0.0, |of| of.family.renamed_store_cycles() * of.cycle_ns)
+    }
+
     /// Returns true if it prefetches lines at the distances of its instructions.
     pub(crate) fn prefetches_strides(&self) -> bool {
         self.prefetch.is_some()

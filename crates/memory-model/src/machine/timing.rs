@@ -36,6 +36,8 @@ pub enum Class {
     BitScan,
     /// Integer multiplication.
     Multiply,
+    /// Integer multiplication with a product of twice the width.
+    WideMultiply,
     /// Integer division of 64 bits.
     Divide,
     /// Integer division of at most 32 bits.
@@ -66,6 +68,10 @@ pub enum Class {
     VectorShift,
     /// Moves of vector elements.
     Shuffle,
+    /// Moves of bytes within vectors: by a mask, narrowed, shifted.
+    ByteShuffle,
+    /// Loads of the elements of a vector from different addresses.
+    Gather,
     /// A move between the halves of wide vectors.
     Lanes,
     /// A move from a general register to a vector.
@@ -87,7 +93,7 @@ pub enum Class {
 }
 
 /// Number of classes.
-pub const CLASSES: usize = 37;
+pub const CLASSES: usize = 40;
 
 impl Class {
     /// All classes, in order.
@@ -105,6 +111,7 @@ impl Class {
         Self::TrailingZeros,
         Self::BitScan,
         Self::Multiply,
+        Self::WideMultiply,
         Self::Divide,
         Self::NarrowDivide,
         Self::FpAdd,
@@ -120,6 +127,8 @@ impl Class {
         Self::VectorMultiply,
         Self::VectorShift,
         Self::Shuffle,
+        Self::ByteShuffle,
+        Self::Gather,
         Self::Lanes,
         Self::ToVector,
         Self::FromVector,
@@ -241,10 +250,13 @@ impl Timing {
             | Class::BitCount
             | Class::TrailingZeros
             | Class::BitScan
+            | Class::WideMultiply
             | Class::NarrowDivide
             | Class::SingleDivide
             | Class::SingleRoot
             | Class::VectorShift
+            | Class::ByteShuffle
+            | Class::Gather
             | Class::Lanes
             | Class::ToVector
             | Class::FromVector

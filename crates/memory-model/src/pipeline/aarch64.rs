@@ -101,8 +101,11 @@ impl Word {
             0x34..=0x37 | 0xb4..=0xb7 => plain(self.general(0), NONE).ending(Ends::Conditional),
             // BR and BLR
             0xd6 if self.field(21, 3) < 2 => {
-                let writes = if self.field(21, 3) == 1 { link } else { NONE };
-                plain(self.general(5), writes).ending(Ends::Indirect)
+                let (writes, ends) = match self.field(21, 3) {
+                    1 => (link, Ends::IndirectCall),
+                    _ => (NONE, Ends::Indirect),
+                };
+                plain(self.general(5), writes).ending(ends)
             }
             0x94..=0x97 => plain(NONE, link),
             _ => Operands::default(),

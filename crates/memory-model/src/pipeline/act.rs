@@ -64,14 +64,26 @@ impl Pipeline {
             false => self.known_ps(&accessor.data).max(issue_ps),
         };
         let line = bytes.address() / LINE_BYTES;
-        if line != self.stored_line {
+        let is_other = line != self.stored_line;
+        if is_other {
             self.stored_line = line;
             let again_ps = self.sets.again_ps(line, self.queue.next());
             self.lined_ps = self.lined_ps.max(self.begin_ps) + self.line_ps.max(again_ps);
         }
         let known = (ready_ps, accessor.renames);
         self.stores.store(bytes, known, number);
-        self.queue.add();
+        // Repeated elements go to the cache a line at a time.
+        if is_other || !accessor.repeated {
+            self.queue.add();
+        }
+    }
+
+    /// Records that a load gets a value forwarded at renaming, if it does.
+    #[inline]
+    pub fn renames(&mut self, forwarded: Forwarded, bytes: Bytes) {
+        if forwarded.renamed && self.renamed_ps > 0 && self.stores.passes(bytes) {
+            self.stored_ps += self.renamed_ps;
+        }
     }
 
     /// Returns the data that earlier stores forward to a load of these bytes. `by` has the load's

@@ -98,6 +98,20 @@ impl Fills {
         }
     }
 
+    /// Returns the time from `issue_ps` on at which no other line begins: addresses that become known at the
+    /// same time wait for one another.
+    fn free_ps(&self, issue_ps: u64) -> u64 {
+        let each_ps = self.each_ps[0];
+        let is_near = |at_ps: u64, fill: &&Fill| {
+            fill.begin_ps < at_ps + each_ps && at_ps < fill.begin_ps + each_ps
+        };
+        let mut at_ps = issue_ps;
+        while let Some(fill) = self.all.iter().find(|fill| is_near(at_ps, fill)) {
+            at_ps = fill.begin_ps + each_ps;
+        }
+        at_ps
+    }
+
     /// Returns the time at which a line that could begin at `issue_ps` gets one of `most` buffers,
     /// which `writes` share; nothing begins before `now_ps` any more.
     pub fn room_ps(
@@ -111,6 +125,9 @@ impl Fills {
         let next_ps = self.next_ps.max(now_ps);
         self.next_ps = next_ps + self.each_ps[usize::from(miss.goes_back)];
         let mut begins_ps = issue_ps.max(next_ps);
+        if issue_ps > next_ps {
+            begins_ps = self.free_ps(issue_ps);
+        }
         if miss.is_far {
             let next_ps = self.far_next_ps.max(now_ps);
             self.far_next_ps = next_ps + self.far_each_ps;
@@ -152,6 +169,18 @@ mod tests {
         assert_eq!(fills.under_way_ps(2, 20), Some(600));
         assert_eq!(fills.under_way_ps(9, 20), None);
         assert!(fills.is_idle(600));
+    }
+
+    #[test]
+    fn lines_whose_addresses_become_known_at_the_same_time_come_one_after_the_other() {
+        let (mut fills, mut writes) = (Fills::new([10, 30], 0), Combining::new(9));
+        let mut begins_ps = |line, issue_ps| {
+            let begin_ps = fills.room_ps((9, &mut writes, NEAR), (0, issue_ps));
+            fills.add(line, (begin_ps, begin_ps + 100));
+            begin_ps
+        };
+        assert_eq!([500, 500, 505, 495].map(|at_ps| begins_ps(at_ps, at_ps)), [500, 510, 520, 530]);
+        assert_eq!(begins_ps(9, 600), 600);
     }
 
     #[test]

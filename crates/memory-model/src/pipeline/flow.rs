@@ -24,6 +24,8 @@ pub struct Accessor {
     pub load: u8,
     /// True if its store forwards values at renaming, where its load receives them.
     pub renames: bool,
+    /// True if it moves or stores elements repeatedly.
+    pub repeated: bool,
     /// True for an atomic read-modify-write: later instructions wait for it.
     pub atomic: bool,
     /// Size of the access's non-temporal stores in bytes; 0 if it makes none.
@@ -55,6 +57,8 @@ const GROUPS: usize = 16;
 pub struct Flow {
     /// Number of instructions.
     pub instructions: u64,
+    /// Slots of the reorder buffer that it takes in addition to one for each instruction.
+    pub(super) further_slots: u64,
     /// Time to issue all instructions.
     pub takes_ps: u64,
     /// Time that the instructions take in each part of the core.
@@ -111,9 +115,10 @@ impl Flow {
         let parts = speeds.takes(&block, speeds.windows(addresses));
         let takes_ps = parts.all_ps();
         let instructions = block.len() as u64;
+        let further_slots = speeds.further_slots(&block);
         let entry = |number: usize| Value::of_register(number);
         let mut values: [Value; REGISTERS] = core::array::from_fn(entry);
-        let mut flow = Self { instructions, takes_ps, parts, ..Self::default() };
+        let mut flow = Self { instructions, further_slots, takes_ps, parts, ..Self::default() };
         // The values of registers at the start of a block are assumed to come from the block
         // itself, as in a loop.
         let mut added = block.iter().fold(Registers::NONE, |added, one| one.added(added));
@@ -182,6 +187,7 @@ impl Flow {
             behind_ps,
             load: u8::try_from(load).unwrap_or(u8::MAX),
             renames: speeds.renames(operands),
+            repeated: operands.repeated_bytes > 0,
             atomic: operands.order == Order::Atomic,
             non_temporal_bytes: operands.non_temporal_bytes,
         });

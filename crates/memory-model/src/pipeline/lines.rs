@@ -1,6 +1,7 @@
 //! The lines that a core has in flight, and those that it stores past the caches.
 
 use super::combining::Piece;
+use super::prefetch::LINES_OF_PAGE;
 use super::{Act, Miss, Pipeline};
 use crate::counters::Kind;
 use crate::machine::Core;
@@ -18,9 +19,11 @@ impl Pipeline {
         self.fills.under_way_ps(line, now_ps)
     }
 
-    /// Returns the time at which a miss of a line that could begin at `issue_ps` gets a fill buffer and
-    /// its set.
-    pub fn room_ps(&mut self, (miss, line): (Miss, u64), issue_ps: u64) -> u64 {
+    /// Returns the time at which a miss of a line that could begin at `issue_ps` has its page's translation,
+    /// which an earlier access may have asked for, and gets a fill buffer and its set. Lines are given by
+    /// physical and by virtual address.
+    pub fn room_ps(&mut self, (miss, line): (Miss, u64), virtual_line: u64, issue_ps: u64) -> u64 {
+        let issue_ps = self.walkers.known_ps(virtual_line / LINES_OF_PAGE, issue_ps);
         let of = (self.core.misses, &mut self.combining, miss);
         let begins_ps = self.fills.room_ps(of, (self.begin_ps, issue_ps));
         self.sets.room_ps(line, (self.begin_ps, begins_ps))
@@ -44,7 +47,7 @@ impl Pipeline {
             self.sets.misses(line, self.queue.next());
         }
         if by.kind == Kind::Load || !self.queue.waits(done_ps) {
-            self.window.add(by.instruction, done_ps, true);
+            self.window.add(self.slot(by.instruction), done_ps, true);
         }
     }
 

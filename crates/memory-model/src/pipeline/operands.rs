@@ -91,6 +91,8 @@ pub enum Ends {
     Conditional,
     /// Branches to an address that the instruction reads or loads.
     Indirect,
+    /// Calls such an address.
+    IndirectCall,
 }
 
 /// Effects of an instruction on registers and memory.

@@ -2,6 +2,9 @@
 
 use super::Pipeline;
 
+/// Lines of a page of 4 KiB.
+pub(super) const LINES_OF_PAGE: u64 = 64;
+
 impl Pipeline {
     /// Returns the remaining time of a miss that begins at `now_ps` and takes `takes_ps` in total,
     /// by the instruction at this position: the line may have been prefetched. The result is at
@@ -58,7 +61,12 @@ impl Pipeline {
         issue_ps: u64,
         takes_ps: u64,
     ) -> u64 {
+        if takes_ps == 0 {
+            return issue_ps;
+        }
+        let page = line / LINES_OF_PAGE;
         if self.walkers.is_hit(takes_ps) {
+            self.walkers.knows(page, issue_ps + takes_ps);
             return issue_ps + takes_ps;
         }
         let mut asked_ps = self.foreseen_ps(position, line, issue_ps);
@@ -73,6 +81,7 @@ impl Pipeline {
         if let Some(astray) = &mut self.astray {
             astray.translated(done_ps);
         }
+        self.walkers.knows(page, done_ps);
         done_ps.max(issue_ps)
     }
 }

@@ -23,6 +23,8 @@ pub struct Speeds {
     sign_ps: u64,
     /// Extra time of vector instructions that read or write general registers.
     crossing_ps: u64,
+    /// Extra time of the mask of a vector of more than 16 bytes.
+    wide_mask_ps: u64,
     /// Minimum time of a call or a return.
     call_ps: u64,
     /// Minimum time of a taken branch.
@@ -30,6 +32,8 @@ pub struct Speeds {
     /// Startup time of repeated moves and stores, and the time of 64 bytes; `None` if they are like
     /// other instructions.
     repeated_ps: Option<([u64; 2], u64)>,
+    /// Slots of the reorder buffer, and the operations that fill it; `None` if each instruction takes a slot.
+    slots: Option<(u64, u64)>,
     /// The family, if known. On Intel and AMD, comparisons fuse with the branches after them
     /// ("macro-fusion", "branch fusion").
     family: Option<Family>,
@@ -58,9 +62,11 @@ impl Speeds {
                 far_load_ps: 0,
                 sign_ps: 0,
                 crossing_ps: 0,
+                wide_mask_ps: 0,
                 call_ps: 0,
                 taken_ps: 0,
                 repeated_ps: None,
+                slots: None,
                 family: None,
             };
         };
@@ -77,11 +83,29 @@ impl Speeds {
             far_load_ps,
             sign_ps: if timing.family.is_zen() { takes(1.0) } else { 0 },
             crossing_ps: takes(timing.family.crossing_cycles()),
+            wide_mask_ps: takes(timing.family.wide_mask_cycles()),
             call_ps: takes(timing.family.call_cycles()),
             taken_ps: takes(timing.family.taken_cycles()),
             repeated_ps: Some((begins.map(takes), takes(64.0 / bytes))),
+            slots: timing.family.operations().map(|of| (core.instructions.into(), of)),
             family: Some(timing.family),
         }
+    }
+
+    /// Returns the slots of the reorder buffer that a block takes in addition to one for each instruction.
+    pub(super) fn further_slots(&self, block: &[Operands]) -> u64 {
+        let Some((slots, operations)) = self.slots else { return 0 };
+        let of = |one: &Operands| {
+            let loads = one.memory && (!one.stores || one.modifies());
+            match one.class {
+                // A branch is one with the comparison before it.
+                Class::Branch if one.ends == Ends::Conditional => 0,
+                Class::Move => u64::from(loads),
+                _ => 1 + u64::from(loads),
+            }
+        };
+        let taken = block.iter().map(of).sum::<u64>() * slots / operations;
+        taken.saturating_sub(block.len() as u64)
     }
 
     /// Returns the latency from operands, which the block may have loaded or got from a
@@ -96,7 +120,9 @@ impl Speeds {
         let class = if is_loaded && class == Class::Constant { Class::Integer } else { class };
         let class = if class == Class::TwoFlags { Class::Select } else { class };
         let first_ps = if class == Class::FpAdd && !is_added { self.first_add_ps } else { 0 };
-        self.latency_ps[class as usize] + first_ps + crossing_ps
+        let takes_mask = class == Class::FromVector && operands.is_wide;
+        let mask_ps = if takes_mask { self.wide_mask_ps } else { 0 };
+        self.latency_ps[class as usize] + first_ps + crossing_ps + mask_ps
     }
 
     /// Returns the extra latency of flags over a register: of the two micro-operations of a move by
@@ -353,6 +379,34 @@ mod tests {
         assert_eq!(of(&[0x48, 0x89, 0xd8], 8, compare), [2.12, 1.5], "nine are in one entry");
         assert_eq!(of(&[0x48, 0x0f, 0xbd, 0xc3], 2, compare), [8.0, 1.0], "bsr %rbx,%rax");
         assert_eq!(of(&[0x48, 0x8b, 0x06], 6, compare), [2.4, 2.0], "three loads a cycle");
+    }
+
+    #[test]
+    fn operations_fill_the_reorder_buffer_of_a_zen_4_sooner_than_moves_and_those_that_load_count_twice()
+     {
+        let (copy, load): (&[u8], &[u8]) = (&[0x48, 0x89, 0xd8], &[0x48, 0x8b, 0x03]);
+        let store: &[u8] = &[0x48, 0x89, 0x03];
+        let (adds_memory, vector): (&[u8], &[u8]) = (&[0x48, 0x03, 0x03], &[0x0f, 0x28, 0x03]);
+        let further = |family, code| {
+            let speeds = speeds(family);
+            speeds.further_slots(&[decode(code); 10])
+        };
+        let codes = [copy, store, ADD, load, adds_memory, vector];
+        assert_eq!(codes.map(|code| further(Family::Zen4, code)), [0, 0, 22, 22, 54, 22]);
+        assert_eq!(codes.map(|code| further(Family::Zen3, code)), [0; 6]);
+    }
+
+    #[test]
+    fn the_mask_of_a_wide_vector_takes_two_cycles_more_and_an_upper_half_of_a_product_one_on_zen_4()
+    {
+        let latency = |code: &[u8]| {
+            let speeds = speeds(Family::Zen4);
+            speeds.latency_ps(&decode(code), false, false)
+        };
+        let [narrow, wide]: [&[u8]; 2] = [&[0xc5, 0xf9, 0xd7, 0xc0], &[0xc5, 0xfd, 0xd7, 0xc0]];
+        assert_eq!([narrow, wide].map(latency), [2000, 4000]);
+        let products: [&[u8]; 2] = [&[0x48, 0x0f, 0xaf, 0xc3], &[0x48, 0xf7, 0xe3]];
+        assert_eq!(products.map(latency), [3000, 4000]);
     }
 
     #[test]

@@ -59,6 +59,8 @@ struct Stored {
     last: [u8; 2],
     /// True if that store forwards its value at renaming.
     renames: [bool; 2],
+    /// True if a load has got it.
+    is_passed: bool,
 }
 
 /// The result of forwarding to a load.
@@ -129,12 +131,19 @@ impl Stores {
         if stored.word != word || stored.instruction + self.window < instruction {
             *stored = Stored { word, ..Stored::default() };
         }
-        stored.instruction = instruction;
+        (stored.instruction, stored.is_passed) = (instruction, false);
         stored.bytes |= mask;
         for half in touched(mask) {
             stored.ready_ps[half] = ready_ps;
             (stored.last[half], stored.renames[half]) = (mask, renames);
         }
+    }
+
+    /// Records that a load got the value of the store of these bytes; returns true for the first one.
+    #[inline]
+    pub fn passes(&mut self, bytes: Bytes) -> bool {
+        let stored = &mut self.recent[place(bytes.address / WORD_BYTES)];
+        !core::mem::replace(&mut stored.is_passed, true)
     }
 
     /// Returns the data forwarded to a load of these bytes; `renames` is true if it may get them at

@@ -74,10 +74,10 @@ fn a_load_with_a_late_address_is_late_even_if_it_takes_no_time() {
 fn fill_buffers_and_the_reorder_buffer_bound_the_loads_in_flight() {
     let mut pipeline = Pipeline::new(CORE, None);
     for line in 0..4 {
-        assert_eq!(pipeline.room_ps((MISS, line), line), line);
+        assert_eq!(pipeline.room_ps((MISS, line), line, line), line);
         pipeline.fill(line, (line, 1000 + line), loads(line));
     }
-    assert_eq!(pipeline.room_ps((MISS, 9), 10), 1000, "the first buffer to be free");
+    assert_eq!(pipeline.room_ps((MISS, 9), 9, 10), 1000, "the first buffer to be free");
     assert_eq!(pipeline.under_way_ps(3, 10), Some(1003));
     assert_eq!(pipeline.under_way_ps(9, 10), None);
     let block = flow(&[&[0x90]]);
@@ -236,4 +236,20 @@ fn a_chain_that_fills_a_scheduler_keeps_what_follows_waiting() {
     assert_eq!(ends_ps(Family::Skylake), 120_000);
     assert!(ends_ps(Family::GoldenCove) > 400_000, "{}", ends_ps(Family::GoldenCove));
     assert!(ends_ps(Family::Zen3) > 450_000, "{}", ends_ps(Family::Zen3));
+}
+
+#[test]
+fn repeated_elements_of_a_line_take_one_entry_of_the_store_queue() {
+    let core = Core { timing: Some(Family::Zen4.timing(0.1)), ..Core::TYPICAL };
+    let comes_ps = |code: &[u8]| {
+        let mut pipeline = Pipeline::new(core, None);
+        let flow = Flow::new([x86::decode(code)], &Speeds::of(&core));
+        let bytes = Bytes::new(64, 1);
+        let store = Act { position: 0, instruction: 1, kind: Kind::Store, bytes };
+        pipeline.fill(1, (0, 1000), store);
+        (0..64).for_each(|_| pipeline.stores(&flow.accessors[0], bytes, (0, 1)));
+        pipeline.comes_ps((2, Kind::Store), 10)
+    };
+    assert_eq!(comes_ps(&[0xf3, 0xaa]), 10, "rep stosb");
+    assert_eq!(comes_ps(&[0x88, 0x07]), 1000, "mov %al,(%rdi)");
 }

@@ -27,6 +27,11 @@ const fn general(number: u8) -> Registers {
     Registers::general(number % 16)
 }
 
+/// Returns the register of a byte in an instruction without REX: 4 to 7 are AH, CH, DH and BH.
+fn of_byte(number: u8) -> Registers {
+    general(number & 3)
+}
+
 /// The roles of operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
@@ -85,6 +90,9 @@ struct Code<'a> {
     wide: bool,
     /// Size of the vectors of VEX and EVEX relative to SSE, as a power of two.
     vector_length: u8,
+    has_rex: bool,
+    /// True if the first and the second operand are bytes.
+    of_bytes: [bool; 2],
 }
 
 /// Decodes the registers of an instruction; none for an unknown one.
@@ -123,10 +131,12 @@ pub fn decode(bytes: &[u8]) -> Operands {
         }
         [0x0f, opcode, ..] => {
             code.bytes = &code.bytes[2..];
+            code.of_bytes = bytes_of_second_map(*opcode);
             (1, *opcode, code.second_map(*opcode))
         }
         [opcode, ..] => {
             code.bytes = &code.bytes[1..];
+            code.of_bytes = [opcode & 1 == 0 && has_bytes(*opcode); 2];
             (0, *opcode, code.first_map(*opcode))
         }
         [] => (0, 0x90, None),
@@ -137,6 +147,18 @@ pub fn decode(bytes: &[u8]) -> Operands {
         operands.order = Order::Atomic;
     }
     operands
+}
+
+/// Returns true for an opcode of the first map whose even form works on bytes.
+fn has_bytes(opcode: u8) -> bool {
+    matches!(opcode, 0..=0x3f | 0x80..=0x8a | 0xc0 | 0xc6 | 0xd0 | 0xd2 | 0xf6 | 0xfe)
+}
+
+/// Returns whether the operands of an opcode of the second map are bytes: of SETcc, CMPXCHG and XADD, and of
+/// MOVZX and MOVSX the second one.
+fn bytes_of_second_map(opcode: u8) -> [bool; 2] {
+    let is_second = matches!(opcode, 0x90..=0x9f | 0xb0 | 0xb6 | 0xbe | 0xc0);
+    [is_second && !matches!(opcode, 0xb6 | 0xbe), is_second]
 }
 
 impl<'a> Code<'a> {
@@ -156,7 +178,7 @@ impl<'a> Code<'a> {
         if let [rex @ 0x40..=0x4f, rest @ ..] = code.bytes
             && !rest.is_empty()
         {
-            code = Code { bytes: rest, ..code.extended(*rex) };
+            code = Code { bytes: rest, has_rex: true, ..code.extended(*rex) };
         }
         code
     }
@@ -247,7 +269,10 @@ impl<'a> Code<'a> {
     }
 
     fn general(&self, form: Form) -> Option<Operands> {
-        self.form(form, general, general)
+        let [reg, rm] = self.of_bytes.map(|is_byte| -> Kind {
+            if is_byte && !self.has_rex { of_byte } else { general }
+        });
+        self.form(form, reg, rm)
     }
 
     /// Returns true if both operands are the same register, so that the result does not depend on
@@ -304,6 +329,7 @@ impl<'a> Code<'a> {
             0xaa | 0xab => Self::memory(RDI, RAX, none).repeating(self.repeated_bytes(opcode)),
             0xac | 0xad => Self::memory(RSI, none, RAX),
             0xae | 0xaf => Self::memory(RDI, RAX, FLAGS),
+            0xb0..=0xb7 if !self.has_rex => Self::plain(none, of_byte(opcode & 7)),
             0xb0..=0xbf => Self::plain(none, low),
             0xc0 | 0xc1 | 0xd0 | 0xd1 => return self.general(Form::Modify),
             0xd2 | 0xd3 => return self.general(Form::Modify).map(|known| known.also(RCX, none)),
@@ -314,9 +340,11 @@ impl<'a> Code<'a> {
             0xfe | 0xff if self.middle() < 2 => return self.general(Form::Modify),
             0xff => {
                 let known = self.general(Form::Test)?.without(FLAGS).storing(self.middle() == 6);
-                let is_branch = matches!(self.middle(), 2 | 4);
-                let known = known.ending(if is_branch { Ends::Indirect } else { Ends::Known });
-                if self.middle() == 2 { known.calling() } else { known.jumping(is_branch) }
+                match self.middle() {
+                    2 => known.ending(Ends::IndirectCall).calling(),
+                    4 => known.ending(Ends::Indirect).jumping(true),
+                    _ => known,
+                }
             }
             _ => return None,
         })

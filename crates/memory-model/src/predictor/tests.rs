@@ -151,3 +151,24 @@ fn zen_tells_long_code_apart_by_fewer_branches() {
     let [other, zen] = [None, Some(Family::Zen3)].map(wrong);
     assert!(other < 150 && zen > 200, "{other} and {zen}");
 }
+
+#[test]
+fn zen_4_predicts_the_last_target_of_a_call_unless_branches_tell_its_rounds_apart() {
+    let wrong = |family, is_call, branches: bool| {
+        let mut predictor = Predictor::new(Some(family));
+        let mut wrong = |at: u64| {
+            predictor.misses(0x10, true);
+            if branches {
+                predictor.misses(0x20, at.is_multiple_of(2));
+            }
+            let target = 0x5000 + at % 2 * 48;
+            let leads = if is_call { Predictor::called } else { Predictor::target };
+            leads(&mut predictor, 0x1000, target) == Prediction::Wrong
+        };
+        (0..2_000).filter(|at| wrong(*at) && *at >= 1_000).count()
+    };
+    assert_eq!(wrong(Family::Zen4, true, false), 1_000);
+    assert_eq!(wrong(Family::Zen4, true, true), 0);
+    assert_eq!(wrong(Family::Zen4, false, false), 0, "of a jump");
+    assert_eq!(wrong(Family::Zen3, true, false), 0);
+}

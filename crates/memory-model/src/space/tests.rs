@@ -1,5 +1,6 @@
 use super::*;
 use crate::arguments::machine_of;
+use crate::machine::{Core, Family};
 use alloc::vec;
 use proptest::prelude::*;
 
@@ -195,4 +196,16 @@ proptest! {
             prop_assert!(pages <= 48);
         }
     }
+}
+
+#[test]
+fn a_zen_finds_a_line_of_zeros_under_one_address_at_a_time() {
+    let frames = |family: Family| {
+        let mut machine = machine_of("cpus=0,memory=1G,distances=10");
+        machine.core = Some(Core { timing: Some(family.timing(0.3)), ..Core::TYPICAL });
+        let mut space = Space::new(&machine, Placement::Local);
+        let frames = (0..100).map(|number| space.read_zeros(number, 0).unwrap().frame);
+        frames.collect::<alloc::collections::BTreeSet<u64>>().len()
+    };
+    assert_eq!([Family::Zen4, Family::GoldenCove].map(frames), [16, 1]);
 }

@@ -35,7 +35,7 @@ fn branches_are_known_by_the_values_that_decide_them() {
     assert_eq!(ends(0xb400_0043), (Ends::Conditional, x(&[3])), "cbz x3, .+8");
     assert_eq!(ends(0x3600_0043), (Ends::Conditional, x(&[3])), "tbz w3, #0, .+8");
     assert_eq!(ends(0xd61f_00a0), (Ends::Indirect, x(&[5])), "br x5");
-    assert_eq!(ends(0xd63f_00a0), (Ends::Indirect, x(&[5])), "blr x5");
+    assert_eq!(ends(0xd63f_00a0), (Ends::IndirectCall, x(&[5])), "blr x5");
     for known in [0x1400_0002, 0x9400_0000, 0xd65f_03c0] {
         assert_eq!(ends(known), (Ends::Known, NONE), "b, bl, ret: {known:#x}");
     }

@@ -56,7 +56,8 @@ impl Code<'_> {
             (0xb0..=0xbf, _) => Class::Integer,
             (0xc6 | 0xc7, _) if in_register => Class::Integer,
             (0xa0..=0xa3 | 0xc6 | 0xc7 | 0xc9, _) => Class::Move,
-            (0x69 | 0x6b, _) | (0xf6 | 0xf7, 4 | 5) => Class::Multiply,
+            (0xf7, 4 | 5) => Class::WideMultiply,
+            (0x69 | 0x6b, _) | (0xf6, 4 | 5) => Class::Multiply,
             (0xf7, 6 | 7) if self.wide => Class::Divide,
             (0xf6 | 0xf7, 6 | 7) => Class::NarrowDivide,
             (0x70..=0x7f | 0xc2 | 0xc3 | 0xe0..=0xe3 | 0xe8..=0xeb, _) => Class::Branch,
@@ -91,12 +92,14 @@ impl Code<'_> {
         match (opcode, self.repeat) {
             (0x96..=0xbf, _) => Class::FpFused,
             (0x04 | 0x0b | 0x28 | 0x40 | 0xdb..=0xdf, _) => Class::VectorMultiply,
-            (0x00 | 0x0c | 0x0d | 0x16..=0x1a | 0x20..=0x25 | 0x30..=0x36, _) => Class::Shuffle,
+            (0x00 | 0x2b, _) => Class::ByteShuffle,
+            (0x0c | 0x0d | 0x16..=0x1a | 0x20..=0x25 | 0x30..=0x36, _) => Class::Shuffle,
             (0x58..=0x5a | 0x78 | 0x79, _) => Class::Shuffle,
             (0x45..=0x47, _) => Class::VectorShift,
-            (0x90..=0x93, _) => Class::Other,
-            // CRC32 and MULX
-            (0xf0 | 0xf1 | 0xf6, Some(0xf2)) => Class::Multiply,
+            (0x90..=0x93, _) => Class::Gather,
+            (0xf6, Some(0xf2)) => Class::WideMultiply,
+            // CRC32; PDEP and PEXT, which Zen 1 and Zen 2 do in tens of cycles
+            (0xf0 | 0xf1, Some(0xf2)) | (0xf5, Some(_)) => Class::Multiply,
             (0xf0 | 0xf1, None) => Class::Move,
             // SHLX, SARX and SHRX
             (0xf7, Some(_)) => Class::Shift,
@@ -116,6 +119,8 @@ impl Code<'_> {
             // LZCNT and POPCNT; TZCNT
             0xb8 | 0xbd if self.repeat.is_some() => Class::BitCount,
             0xbc if self.repeat.is_some() => Class::TrailingZeros,
+            // PSRLDQ and PSLLDQ
+            0x73 if matches!(self.middle(), 3 | 7) => Class::ByteShuffle,
             _ => second_class(opcode),
         }
     }
@@ -133,7 +138,10 @@ fn second_class(opcode: u8) -> Class {
         0xd5 | 0xe4 | 0xe5 | 0xf4..=0xf6 => Class::VectorMultiply,
         0x51 => Class::FpRoot,
         0x5e => Class::FpDivide,
-        0x14 | 0x15 | 0x60..=0x63 | 0x67..=0x6d | 0x70 | 0xc4..=0xc6 => Class::Shuffle,
+        0x63 | 0x67 | 0x6b => Class::ByteShuffle,
+        0x14 | 0x15 | 0x60..=0x62 | 0x68..=0x6a | 0x6c | 0x6d | 0x70 | 0xc4..=0xc6 => {
+            Class::Shuffle
+        }
         // MOVQ between vectors
         0xd6 => Class::Move,
         0x71..=0x73 | 0xd1..=0xd3 | 0xe1 | 0xe2 | 0xf1..=0xf3 => Class::VectorShift,
@@ -155,7 +163,8 @@ fn second_class(opcode: u8) -> Class {
 
 fn fourth_class(opcode: u8) -> Class {
     match opcode {
-        0x00..=0x06 | 0x0c..=0x0f | 0x14..=0x22 | 0x38 | 0x39 | 0x46 => Class::Shuffle,
+        0x0f => Class::ByteShuffle,
+        0x00..=0x06 | 0x0c..=0x0e | 0x14..=0x22 | 0x38 | 0x39 | 0x46 => Class::Shuffle,
         0x08..=0x0b => Class::FpConvert,
         0x44 => Class::VectorMultiply,
         0x40..=0x42 => Class::FpDivide,

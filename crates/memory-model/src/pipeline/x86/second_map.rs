@@ -23,7 +23,11 @@ impl Code<'_> {
                 known.also(FLAGS, none)
             }
             0x80..=0x8f => self.conditional(),
-            0x90..=0x9f => self.general(Form::Set)?.also(FLAGS, none),
+            // The rest of the register is kept.
+            0x90..=0x9f => {
+                let known = self.general(Form::Set)?;
+                known.also(known.writes | FLAGS, none)
+            }
             0xa3 => return self.general(Form::Compare),
             0xa4 | 0xa5 | 0xab | 0xac | 0xad | 0xb3 | 0xbb => return self.general(Form::ToMemory),
             0xaf => return self.general(Form::ToRegister),

@@ -63,6 +63,19 @@ fn thirty_two_bit_code_has_increments_where_sixty_four_bit_code_has_prefixes() {
 }
 
 #[test]
+fn the_second_byte_of_a_register_counts_as_the_register() {
+    // movzbl %bh,%ebp; movzbl %ch,%ecx; mov %ah,%dl; mov $1,%dh; with REX the same number is %bpl
+    assert_eq!(of(&[0x0f, 0xb6, 0xef]), (Registers::NONE, general(&[3]), general(&[5])));
+    assert_eq!(of(&[0x0f, 0xb6, 0xcd]), (Registers::NONE, general(&[1]), general(&[1])));
+    assert_eq!(of(&[0x88, 0xe2]), (Registers::NONE, general(&[0]), general(&[2])));
+    assert_eq!(of(&[0xb6, 1]), (Registers::NONE, Registers::NONE, general(&[2])));
+    assert_eq!(of(&[0x40, 0x0f, 0xb6, 0xed]), (Registers::NONE, general(&[5]), general(&[5])));
+    // sete %al keeps the other bytes; setb (%rbx)
+    assert_eq!(decode(&[0x0f, 0x94, 0xc0]).reads, general(&[0]) | FLAGS);
+    assert_eq!(decode(&[0x0f, 0x92, 0x03]).reads, FLAGS);
+}
+
+#[test]
 fn vectors_are_followed_from_memory_to_addresses() {
     let none = Registers::NONE;
     // movdqu (%rdi),%xmm9; movntdq %xmm1,(%rsi); paddq %xmm2,%xmm3; pxor %xmm3,%xmm3
@@ -85,6 +98,11 @@ fn vectors_are_followed_from_memory_to_addresses() {
     assert_eq!(of(&zmm17), (general(&[0]), none, vector(&[17])));
     let fused = [0xc4, 0xe2, 0xf5, 0xb8, 0x10];
     assert_eq!(of(&fused), (general(&[0]), vector(&[1, 2]), vector(&[2])));
+    // blsr %rax,%rcx; vgatherdps %ymm2,(%rbx,%ymm0,4),%ymm1
+    let blsr = [0xc4, 0xe2, 0xf0, 0xf3, 0xc8];
+    assert_eq!(of(&blsr), (none, general(&[0]), general(&[1])));
+    let gather = decode(&[0xc4, 0xe2, 0x6d, 0x92, 0x0c, 0x83]);
+    assert_eq!(gather.address.less(general(&[0])), general(&[3]) | vector(&[0]));
     let andn = [0xc4, 0xe2, 0xe0, 0xf2, 0xc1];
     assert_eq!(of(&andn), (none, general(&[1, 3]), general(&[0])));
 }
@@ -95,7 +113,7 @@ fn branches_are_known_by_the_values_that_decide_them() {
     assert_eq!(ends(&[0x75, 0xf6]), (Ends::Conditional, FLAGS), "jne");
     assert_eq!(ends(&[0x0f, 0x84, 0, 1, 0, 0]), (Ends::Conditional, FLAGS), "je");
     assert_eq!(ends(&[0xff, 0xe0]), (Ends::Indirect, general(&[0])), "jmp *%rax");
-    assert_eq!(ends(&[0x41, 0xff, 0xd3]), (Ends::Indirect, general(&[11])), "call *%r11");
+    assert_eq!(ends(&[0x41, 0xff, 0xd3]), (Ends::IndirectCall, general(&[11])), "call *%r11");
     for known in [&[0xeb, 0x10][..], &[0xe8, 0, 0, 0, 0], &[0xc3], &[0xff, 0x30]] {
         assert_eq!(decode(known).ends, Ends::Known, "jmp, call, ret, push (%rax)");
     }
@@ -137,6 +155,13 @@ fn instructions_have_classes() {
         (&[0xf2, 0x48, 0x0f, 0x2a, 0xc0], Class::FpConvert),
         (&[0xc4, 0xe2, 0xf5, 0xb8, 0xc2], Class::FpFused),
         (&[0x66, 0x0f, 0xf4, 0xc1], Class::VectorMultiply),
+        (&[0x48, 0xf7, 0xe3], Class::WideMultiply),
+        (&[0xc4, 0xe2, 0xfb, 0xf6, 0xd2], Class::WideMultiply),
+        (&[0xc4, 0xe2, 0xfb, 0xf5, 0xc1], Class::Multiply),
+        (&[0x66, 0x0f, 0x38, 0x00, 0xc0], Class::ByteShuffle),
+        (&[0x66, 0x0f, 0x67, 0xc0], Class::ByteShuffle),
+        (&[0x66, 0x0f, 0x73, 0xf8, 4], Class::ByteShuffle),
+        (&[0xc4, 0xe2, 0x6d, 0x92, 0x0c, 0x83], Class::Gather),
     ] {
         assert_eq!(class(bytes), expected, "{bytes:02x?}");
     }

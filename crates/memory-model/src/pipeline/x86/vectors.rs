@@ -26,6 +26,17 @@ impl Code<'_> {
                 let other = if fields.is_memory { Registers::NONE } else { rm(fields.rm) };
                 known.reads = reg(third) | other | own;
             }
+            match (map, opcode) {
+                // BLSR, BLSMSK and BLSI: the middle field is a part of the opcode.
+                (2, 0xf3) => {
+                    let other = if fields.is_memory { Registers::NONE } else { rm(fields.rm) };
+                    let own = self.third.map_or(Registers::NONE, general);
+                    known = Operands { reads: other, writes: own | FLAGS, ..known };
+                }
+                // A gather's elements are at the distances in a vector.
+                (2, 0x90..=0x93) => known.address |= self.index_vector(),
+                _ => {}
+            }
             let clears = matches!((map, opcode), (1, 0x57 | 0xef));
             let same = self.third.map_or(fields.reg, |third| third) == fields.rm;
             if clears && same && !fields.is_memory {
@@ -33,6 +44,12 @@ impl Code<'_> {
             }
         }
         Some(known)
+    }
+
+    /// Returns the vector that a gather's address has as its index.
+    fn index_vector(&self) -> Registers {
+        let index = self.bytes.get(1).map(|sib| sib >> 3 & 7 | self.index_high);
+        index.map_or(Registers::NONE, Registers::vector)
     }
 
     /// Decodes shifts by a constant, whose middle field is a part of the opcode.

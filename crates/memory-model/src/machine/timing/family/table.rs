@@ -19,9 +19,15 @@ const FP_MULTIPLIES: &[Class] = &[
 const FP_ADDS: &[Class] = &[Class::FpAdd, Class::FpConvert];
 /// Classes on the multipliers of Intel's cores, but not on those of Zen.
 const CONVERSIONS: &[Class] = &[Class::FpConvert, Class::VectorMultiply];
-const SHUFFLES: &[Class] = &[Class::Shuffle, Class::Lanes, Class::VectorShift];
-const OTHER_VECTORS: &[Class] =
-    &[Class::FpAdd, Class::VectorInteger, Class::Shuffle, Class::Lanes, Class::VectorShift];
+const SHUFFLES: &[Class] = &[Class::Shuffle, Class::ByteShuffle, Class::Lanes, Class::VectorShift];
+const OTHER_VECTORS: &[Class] = &[
+    Class::FpAdd,
+    Class::VectorInteger,
+    Class::Shuffle,
+    Class::ByteShuffle,
+    Class::Lanes,
+    Class::VectorShift,
+];
 const INTEGERS: &[Class] = &[
     Class::Integer,
     Class::Scaled,
@@ -34,7 +40,9 @@ const INTEGERS: &[Class] = &[
     Class::TrailingZeros,
     Class::BitScan,
     Class::Multiply,
+    Class::WideMultiply,
 ];
+const PRODUCTS: &[Class] = &[Class::Multiply, Class::WideMultiply];
 /// Integer classes on any of the four units of Zen.
 const ANYWHERE: &[Class] = &[
     Class::Integer,
@@ -212,6 +220,9 @@ impl Family {
             Class::TrailingZeros if self.is_zen() => (2.0, 0.5),
             Class::BitScan if self.is_zen() => (4.0, 4.0),
             Class::BitCount | Class::TrailingZeros | Class::BitScan | Class::Multiply => multiply,
+            // The upper half is a cycle later than the lower one: measured on a Zen 4; uops.info gives the
+            // same for others.
+            Class::WideMultiply => (multiply.0 + 1.0, multiply.1),
             Class::Divide => divide,
             // 64 bits were measured on an Emerald Rapids; uops.info gives 26 and 6 for 32 bits on Skylake.
             Class::NarrowDivide if self.is_golden() => (divide.0, 6.0),
@@ -235,6 +246,10 @@ impl Family {
             Class::VectorShift if self.is_early_zen() => (1.0, 1.0),
             Class::VectorShift => (1.0, 0.5),
             Class::Shuffle => shuffle,
+            // Measured: PSHUFB, PACKUSWB, PALIGNR, PSLLDQ.
+            Class::ByteShuffle if self == Self::Zen4 => (2.0, 0.5),
+            Class::ByteShuffle => shuffle,
+            Class::Gather => self.gather(),
             // Measured: VEXTRACTI128 takes three cycles, VPERMQ four.
             Class::Lanes if self == Self::Zen4 => (3.5, 0.5),
             Class::Lanes => (3.0, 1.0),
@@ -266,10 +281,23 @@ impl Family {
         }
     }
 
-    /// Returns the cycles of a move between a general register and a vector: measured on a Zen 3, in
-    /// LLVM's models of Intel's cores, and in Arm's guide.
+    /// Returns the timing of a gather, the middle of those of four and eight elements: measured on a Zen 4
+    /// (5 and 8 cycles; 16 behind its addresses if a load takes 4), for others from uops.info.
+    fn gather(self) -> (f64, f64) {
+        match self {
+            Self::Zen1 | Self::Zen2 => (16.0, 14.0),
+            Self::Zen3 | Self::Zen4 => (16.0, 6.5),
+            _ => (16.0, 4.5),
+        }
+    }
+
+    /// Returns the cycles of a move between a general register and a vector: measured on a Zen 3 and a
+    /// Zen 4 (there both ways together, and loads of vectors that end in a general register), in LLVM's
+    /// models of Intel's cores, and in Arm's guide.
     fn crossing(self, class: Class) -> f64 {
         match (self, class) {
+            (Self::Zen4, Class::FromVector) => 2.0,
+            (Self::Zen4, _) => 4.0,
             (Self::Skylake | Self::SunnyCove, _) | (Self::NeoverseN1, Class::FromVector) => 2.0,
             _ => 3.0,
         }
@@ -285,9 +313,9 @@ impl Family {
     /// On a Zen 1, six products and six LEA take 7.
     pub(crate) fn assigned(self) -> &'static [[&'static [Class]; 3]] {
         if self.is_early_zen() {
-            &[[&[Class::Multiply], &[], ANYWHERE_EARLY]]
+            &[[PRODUCTS, &[], ANYWHERE_EARLY]]
         } else if self.is_zen() {
-            &[[&[Class::Multiply], SHIFTERS, ANYWHERE], [&[Class::ToVector], SELECTS, ANYWHERE]]
+            &[[PRODUCTS, SHIFTERS, ANYWHERE], [&[Class::ToVector], SELECTS, ANYWHERE]]
         } else {
             &[]
         }
