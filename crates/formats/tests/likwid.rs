@@ -306,7 +306,7 @@ proptest! {
         let place = place.min(text.len());
         text.replace_range(place..(place + 1).min(text.len()), &with);
         if let Ok(reading) = likwid::read(&text) {
-            prop_assert!(reading.value.nodes.iter().any(|node| !node.cpus.is_empty()));
+            prop_assert!(reading.value.cpus.iter().all(|cpu| cpu.node.is_some()));
         }
     }
 }

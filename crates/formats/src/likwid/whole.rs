@@ -118,7 +118,7 @@ impl Reader {
     fn caches(&mut self, cores: &[CpuSet]) -> Vec<Cache> {
         let mut caches = Vec::new();
         let differ = cores.iter().any(|core| core.len() != cores[0].len());
-        let all = self.rows.len();
+        let all: CpuSet = self.rows.keys().copied().collect();
         for level in &self.levels {
             let groups: Vec<CpuSet> = level
                 .groups
@@ -132,7 +132,7 @@ impl Reader {
                 self.findings.warning("caches-unknown", format!("level {}", level.level), message);
                 continue;
             }
-            for cpus in groups.into_iter().filter(|cpus| cpus.len() <= all) {
+            for cpus in groups.into_iter().filter(|cpus| cpus.is_subset(&all)) {
                 let &Level { level, kind, size_bytes, line_bytes, ways, .. } = level;
                 caches.push(Cache { level, kind, size_bytes, line_bytes, ways, cpus });
             }
