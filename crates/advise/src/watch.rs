@@ -9,6 +9,9 @@ use numalab_results::advice::Candidate;
 use numalab_results::advice::page::what;
 use numalab_study::Observer;
 
+/// The expected time of trials from which the way to shorten them is shown.
+const LONG: Duration = Duration::from_secs(300);
+
 /// Receives the progress of trials, and remarks for the user.
 pub trait Watch: Observer {
     /// Receives a remark for the user.
@@ -167,7 +170,13 @@ fn shared_files(name: &str, bytes: u64) -> String {
 
 fn trying(candidates: &[Candidate], blocks: usize, about: Option<Duration>) -> String {
     let names = candidates.iter().map(what).collect::<Vec<_>>().join(", ");
-    let about = about.map(|time| format!(", about {:.0} s", time.as_secs_f64()));
+    let about = about.map(|time| match time {
+        time if time < LONG => format!(", about {:.0} s", time.as_secs_f64()),
+        time => {
+            let minutes = time.as_secs_f64() / 60.0;
+            format!(", about {minutes:.0} min (--budget 5m tries what that time allows)")
+        }
+    });
     format!("trying in {blocks} blocks{}: {names}", about.unwrap_or_default())
 }
 
@@ -258,5 +267,16 @@ mod tests {
             "before each trial, 3.5 MiB of files were dropped from the page cache and read again under \
              its placement"
         );
+    }
+
+    #[test]
+    fn trials_that_take_long_are_announced_with_the_way_to_shorten_them() {
+        let said = |seconds| {
+            let about = Some(Duration::from_secs(seconds));
+            Remark::Trying { candidates: Vec::new(), blocks: 8, about }.to_string()
+        };
+        assert_eq!(said(96), "trying in 8 blocks, about 96 s: ");
+        let long = "trying in 8 blocks, about 24 min (--budget 5m tries what that time allows): ";
+        assert_eq!(said(1458), long);
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use numalab_explore::guests::xen;
 use numalab_explore::nodes::read_buddyinfo;
-use numalab_explore::process::numa_maps;
+use numalab_explore::process::numa_maps::{self, PageBytes};
 use numalab_explore::read_heap;
 use numalab_page::{Lead, Mood};
 use numalab_record::explore::{
@@ -47,7 +47,7 @@ fn text(name: &str) -> Option<String> {
 #[test]
 fn mappings_of_a_java_process_on_two_nodes_are_read() {
     let Some(text) = text("text/numa_maps-java-2node.txt") else { return };
-    let mappings = numa_maps::read(&text, 4096);
+    let mappings = numa_maps::read(&text, PageBytes { base: 4096, pool: 2 << 20 });
     assert_eq!(mappings.len(), 10);
     assert_eq!(mappings[1].bytes_by_node[&NodeId(1)], 213 << 12);
     assert!(mappings[9].own && !mappings[7].own);

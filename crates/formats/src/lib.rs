@@ -19,6 +19,7 @@ pub mod gallery;
 mod guest;
 pub mod hwloc;
 pub mod libvirt;
+pub mod likwid;
 pub mod lscpu;
 pub mod machine_toml;
 pub mod memory_emulator;

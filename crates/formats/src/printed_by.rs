@@ -57,9 +57,8 @@ const TOOLS: [Tool; 26] = [
     },
     Tool {
         marks: &["HWThread", "Hardware Thread Topology", "NUMA Topology"],
-        source: None,
-        advice: "likwid-topology has rounded sizes: give `numactl -H` as numactl:FILE, or `lstopo --of \
-                 xml` as lstopo:FILE",
+        source: Some("likwid"),
+        advice: "this is the output of likwid-topology: give it as likwid:FILE",
     },
     Tool {
         marks: &["depth 0:"],
@@ -185,7 +184,7 @@ mod tests {
             ("$ lscpu -e\nCPU NODE SOCKET\n  0    0\n", "lscpu:FILE"),
             ("Machine (11GB total)\n  Package L#0\n", "this is what lstopo prints"),
             ("host      : box\nnuma_info              :\n", "`xl info`"),
-            ("HWThread        Thread        Core\n0  0  0\n", "likwid-topology"),
+            ("HWThread        Thread        Core\n0  0  0\n", "likwid:FILE"),
             ("depth 0:           1 Machine (type #0)\n", "`lstopo --of xml`"),
             ("                           node0\nnuma_hit         7\n", "`numactl -H`"),
             ("policy: preferred-many\nphyscpubind: 0 1\nmembind: 0\n", "`numactl -s` shows"),

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use numalab_formats::hwloc::{read_outline, read_synthetic, read_xml, write_synthetic, write_xml};
-use numalab_formats::{capabilities, libvirt, lscpu, qemu, svg};
+use numalab_formats::{capabilities, libvirt, likwid, lscpu, qemu, svg};
 use numalab_topology::Machine;
 
 /// Returns true if `tool` can be run here; `package` is its Debian package.
@@ -191,6 +191,27 @@ fn the_host_of_libvirts_test_driver_is_read_as_virsh_prints_it() {
     assert_eq!(machine.nodes.len(), shown.matches("<cell ").count());
     assert_eq!(machine.cpus.len(), shown.matches("<cpu id=").count());
     assert!(machine.nodes.iter().all(|node| node.memory_bytes > 0 && !node.cpus.is_empty()));
+}
+
+#[test]
+fn likwid_topology_of_this_machine_is_read_with_and_without_its_options() {
+    if !has("likwid-topology", "likwid") {
+        return;
+    }
+    let of = |options: &[&str]| {
+        let shown = run("likwid-topology", Command::new("likwid-topology").args(options), "");
+        let reading = likwid::read(&shown).unwrap_or_else(|error| panic!("{error}:\n{shown}"));
+        let mut machine = reading.value;
+        machine.nodes.iter_mut().for_each(|node| node.free_bytes = None);
+        machine.caches.iter_mut().for_each(|of| (of.line_bytes, of.ways) = (None, None));
+        machine
+    };
+    let machine = of(&[]);
+    assert!(machine.nodes.iter().any(|node| node.memory_bytes > 0 && !node.cpus.is_empty()));
+    assert!(machine.cpus.iter().all(|cpu| cpu.node.is_some() && cpu.core.is_some()));
+    for options in [&["-c"][..], &["-g"], &["-O"], &["-c", "-O"]] {
+        assert_eq!(of(options), machine, "{options:?}");
+    }
 }
 
 #[test]

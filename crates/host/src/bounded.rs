@@ -57,7 +57,7 @@ pub fn read_input(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
 /// Reads a file like [`read_file`], as text.
 ///
 /// # Errors
-/// The errors of [`read_file`], and one for text that is not UTF-8.
+/// The errors of [`read_file`], and one for text that is neither UTF-8 nor UTF-16.
 pub fn read_file_text(path: &Path, most_bytes: u64) -> io::Result<String> {
     text(read_file(path, most_bytes)?)
 }
@@ -65,13 +65,28 @@ pub fn read_file_text(path: &Path, most_bytes: u64) -> io::Result<String> {
 /// Reads a file or a pipe like [`read_input`], as text.
 ///
 /// # Errors
-/// The errors of [`read_input`], and one for text that is not UTF-8.
+/// The errors of [`read_input`], and one for text that is neither UTF-8 nor UTF-16.
 pub fn read_input_text(path: &Path, most_bytes: u64) -> io::Result<String> {
     text(read_input(path, most_bytes)?)
 }
 
 fn text(bytes: Vec<u8>) -> io::Result<String> {
+    if let Some(text) = utf_16(&bytes) {
+        return Ok(text);
+    }
     String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+/// Decodes UTF-16 with a byte order mark, which `>` in Windows' `PowerShell` writes; replaces invalid
+/// characters. `None` for another text.
+pub fn utf_16(bytes: &[u8]) -> Option<String> {
+    let (units, rest) = match bytes {
+        [0xff, 0xfe, rest @ ..] => (u16::from_le_bytes as fn([u8; 2]) -> u16, rest),
+        [0xfe, 0xff, rest @ ..] => (u16::from_be_bytes as _, rest),
+        _ => return None,
+    };
+    let (pairs, _) = rest.as_chunks();
+    Some(String::from_utf16_lossy(&pairs.iter().copied().map(units).collect::<Vec<u16>>()))
 }
 
 /// Names the type of a file that is not a regular one.
@@ -135,6 +150,10 @@ mod tests {
         // A sparse file of ten terabytes.
         File::options().write(true).open(&path).unwrap().set_len(10 << 40).unwrap();
         assert_eq!(said(read_input(&path, 100)), "has more than 100 bytes");
+        std::fs::write(&path, [0xff, 0xfe, b'1', 0, b'.', 0, b'5', 0]).unwrap();
+        assert_eq!(read_file_text(&path, 9).unwrap(), "1.5");
+        std::fs::write(&path, [0xfe, 0xff, 0, b'7']).unwrap();
+        assert_eq!(read_input_text(&path, 9).unwrap(), "7");
         std::fs::write(&path, [0xff]).unwrap();
         assert_eq!(read_file_text(&path, 9).unwrap_err().kind(), io::ErrorKind::InvalidData);
     }

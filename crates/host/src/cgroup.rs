@@ -73,14 +73,18 @@ pub(crate) fn memory_limit_file(root: &Root) -> Option<String> {
     v1.into_iter().chain(v2).map(file).find(|file| root.path(file).exists())
 }
 
-/// Returns the path of a file of this process's version 2 group, if the group has it.
+/// Returns the path of a file of this process's group, such as `pids.max`, if the group has it.
 pub(crate) fn group_file(root: &Root, name: &str) -> Option<String> {
     let mounts = root.document("proc/self/mountinfo").ok()?;
     let groups = root.document("proc/self/cgroup").ok()?;
-    let place = group_directory(&mounts, V2.file_system, MEMORY, path_v2(&groups))?;
-    let directory = format!("{}/{}", place.mount, place.group);
-    let file = format!("{}/{name}", directory.trim_end_matches('/'));
-    root.path(&file).exists().then_some(file)
+    let controller = name.split('.').next().unwrap_or(name);
+    let v1 = group_directory(&mounts, V1.file_system, controller, path_v1(&groups, controller));
+    let v2 = group_directory(&mounts, V2.file_system, MEMORY, path_v2(&groups));
+    let file = |place: GroupPlace| {
+        let directory = format!("{}/{}", place.mount, place.group);
+        format!("{}/{name}", directory.trim_end_matches('/'))
+    };
+    v1.into_iter().chain(v2).map(file).find(|file| root.path(file).exists())
 }
 
 /// Returns the path of the group in the hierarchy of a v1 controller, from `4:memory:/group`.

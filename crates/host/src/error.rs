@@ -10,6 +10,7 @@ use crate::process_policy::PolicyError;
 use crate::proof::ProofError;
 use crate::signals::SignalError;
 use crate::sysfs::SysfsError;
+use crate::threads::ThreadsError;
 
 /// Any error of this crate.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,6 +39,9 @@ pub enum Error {
     /// A knob could not be set or restored.
     #[error(transparent)]
     Knob(#[from] KnobError),
+    /// Too few threads can be started.
+    #[error(transparent)]
+    Threads(#[from] ThreadsError),
     /// Signal handlers could not be installed.
     #[error(transparent)]
     Signal(#[from] SignalError),
@@ -54,6 +58,7 @@ impl Classed for Error {
             Self::PageNodes(error) => error.class(),
             Self::Memory(error) => error.class(),
             Self::Knob(error) => error.class(),
+            Self::Threads(error) => error.class(),
             Self::Signal(error) => error.class(),
         }
     }

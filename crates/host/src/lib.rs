@@ -44,6 +44,7 @@ mod temporary;
 mod test_tree;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod virtual_machine;
 
 pub use affinity::{
@@ -93,3 +94,4 @@ pub use system_page::{
     transparent_huge_page_bytes, transparent_huge_page_mode,
 };
 pub use temporary::TemporaryDirectory;
+pub use threads::{ThreadsError, expect_threads, process_limits};

@@ -94,7 +94,8 @@ pub enum ProofError {
         move_pages: Errno,
     },
     #[error(
-        "the page size of memory cannot be proven: /proc/self/smaps does not list it ({reason})"
+        "the page size of memory cannot be proven: /proc/self/smaps does not list it ({reason}); for \
+         a container: mount /proc (mount -t proc proc /proc)"
     )]
     NoSmaps { reason: String },
 }

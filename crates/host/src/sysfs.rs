@@ -14,7 +14,7 @@ mod ranges;
 mod reader;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use numalab_record::Pages;
 use numalab_topology::{
@@ -53,16 +53,24 @@ pub struct Reading {
 pub enum SysfsError {
     /// The directory has no cpus in `sys/devices/system/cpu`, in `proc/cpuinfo` or on nodes.
     #[error(
-        "{directory}: no sys/devices/system/cpu/cpu* and no processor in proc/cpuinfo: expected a directory that holds sys/ and proc/ of a Linux machine"
+        "{directory}: no sys/devices/system/cpu/cpu* and no processor in proc/cpuinfo: expected a directory that holds sys/ and proc/ of a Linux machine{}",
+        instead.as_ref().map(|found| format!(", such as {}", found.display())).unwrap_or_default()
     )]
     NoCpus {
         directory: PathBuf,
+        /// A directory above or below it that holds them.
+        instead: Option<PathBuf>,
         /// True if it is the running system.
         live: bool,
     },
     /// The directory does not exist.
     #[error("{0}: no such directory")]
     NoDirectory(PathBuf),
+    /// A file, such as an archive of a tree.
+    #[error(
+        "{0}: not a directory: unpack it (tar xf FILE), and give the directory with sys/ and proc/"
+    )]
+    NotDirectory(PathBuf),
     /// The running system reports no size of memory in any file.
     #[error(
         "/proc/meminfo has no MemTotal, nor has any /sys/devices/system/node/node*/meminfo: this \
@@ -88,7 +96,9 @@ impl Classed for SysfsError {
             Self::NoCpus { live: true, .. } | Self::NoMemory | Self::NoNodes { .. } => {
                 ErrorClass::Lacking
             }
-            Self::NoCpus { live: false, .. } | Self::NoDirectory(_) => ErrorClass::BadInput,
+            Self::NoCpus { live: false, .. } | Self::NoDirectory(_) | Self::NotDirectory(_) => {
+                ErrorClass::BadInput
+            }
         }
     }
 }
@@ -100,7 +110,8 @@ impl Classed for SysfsError {
 /// [`Machine::allowed`] of a copied tree is from its `proc/self/status`, if that restricts anything.
 ///
 /// # Errors
-/// [`SysfsError::NoCpus`] if no source lists a cpu, [`SysfsError::NoDirectory`] if that is why,
+/// [`SysfsError::NoCpus`] if no source lists a cpu, [`SysfsError::NoDirectory`] or
+/// [`SysfsError::NotDirectory`] if that is why,
 /// [`SysfsError::NoMemory`] if nothing on the running system lists any memory.
 pub fn read_machine(root: &Root) -> Result<Reading, SysfsError> {
     read(root, |_, _| Vec::new())
@@ -183,10 +194,29 @@ fn read(
 
 fn no_cpus(root: &Root) -> SysfsError {
     let directory = root.directory().to_owned();
-    match directory.is_dir() {
-        false => SysfsError::NoDirectory(directory),
-        true => SysfsError::NoCpus { directory, live: root.is_live() },
+    match (directory.is_dir(), directory.exists()) {
+        (false, false) => SysfsError::NoDirectory(directory),
+        (false, true) => SysfsError::NotDirectory(directory),
+        (true, _) => {
+            let instead = tree_nearby(&directory);
+            SysfsError::NoCpus { directory, instead, live: root.is_live() }
+        }
     }
+}
+
+/// Returns the tree that the directory is a part of, or that is in it.
+fn tree_nearby(directory: &Path) -> Option<PathBuf> {
+    let has_cpus = |tree: &Path| tree.join("sys/devices/system/cpu").is_dir();
+    let is_part_of = |tree: &&Path| {
+        ["sys", "proc"].iter().any(|part| directory.starts_with(tree.join(part))) && has_cpus(tree)
+    };
+    let above = directory.ancestors().skip(1).find(is_part_of);
+    // Of `sys` alone it is the working directory.
+    let above = above.map(|tree| if tree == Path::new("") { ".".into() } else { tree.to_owned() });
+    above.or_else(|| {
+        let inside = directory.read_dir().ok()?.flatten().map(|entry| entry.path());
+        inside.filter(|inside| has_cpus(inside)).min()
+    })
 }
 
 fn note_oddities(reader: &mut Reader<'_>, machine: &Machine) {

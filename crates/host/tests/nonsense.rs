@@ -105,6 +105,18 @@ fn a_directory_that_is_not_a_machine_is_bad_input() {
     let error = read_machine_and_devices(&Root::at(top.path().join("none"))).unwrap_err();
     assert_eq!(error.class(), ErrorClass::BadInput);
     assert!(error.to_string().ends_with("/none: no such directory"), "{error}");
+    let error = read_machine_and_devices(&Root::at(top.path().join("something"))).unwrap_err();
+    assert!(error.to_string().contains("not a directory: unpack it (tar xf FILE)"), "{error}");
+}
+
+#[test]
+fn a_part_of_a_tree_or_the_directory_around_it_is_refused_with_the_tree() {
+    let top = tree(&[("host/sys/devices/system/cpu/cpu0/online", b"1\n")]);
+    let host = top.path().join("host");
+    for wrong in [top.path().to_owned(), host.join("sys"), host.join("sys/devices/system")] {
+        let said = read_machine_and_devices(&Root::at(wrong)).unwrap_err().to_string();
+        assert!(said.ends_with(&format!(", such as {}", host.display())), "{said}");
+    }
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
 use numalab_host::{
-    Classed, ErrorClass, Interrupt, die_with_parent, end_gently, note, users_program,
+    Classed, ErrorClass, Interrupt, die_with_parent, end_gently, note, process_limits,
+    users_program,
 };
 
 use crate::identity::{LOCAL_RANK, LOCAL_SIZE, RANK, SIZE};
@@ -17,7 +18,7 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// A rank that could not be started.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot start rank {rank}, `{program}`: {error}")]
+#[error("cannot start rank {rank}, `{program}`: {error}{}", too_many(error))]
 pub struct StartError {
     pub rank: usize,
     pub program: String,
@@ -27,9 +28,19 @@ pub struct StartError {
 impl Classed for StartError {
     fn class(&self) -> ErrorClass {
         match self.error.kind() {
-            io::ErrorKind::NotFound => ErrorClass::Lacking,
+            io::ErrorKind::NotFound | io::ErrorKind::WouldBlock => ErrorClass::Lacking,
             _ => ErrorClass::Failed,
         }
+    }
+}
+
+/// Returns the limits of processes, if they are the reason for the error.
+fn too_many(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::WouldBlock => {
+            format!("; {}: raise the limit, or start fewer ranks", process_limits())
+        }
+        _ => String::new(),
     }
 }
 
@@ -136,6 +147,20 @@ mod tests {
         let mut lines: Vec<_> = text.lines().collect();
         lines.sort_unstable();
         assert_eq!(lines, ["0/3", "1/3", "2/3"]);
+    }
+
+    #[test]
+    fn a_rank_refused_for_a_limit_of_processes_is_refused_with_that_limit() {
+        let of = |kind: io::ErrorKind| {
+            let (rank, program, error) = (1, "x".to_owned(), kind.into());
+            StartError { rank, program, error }
+        };
+        let refused = of(io::ErrorKind::WouldBlock);
+        let said = refused.to_string();
+        assert!(said.ends_with(": raise the limit, or start fewer ranks"), "{said}");
+        assert_eq!(refused.class(), ErrorClass::Lacking);
+        let absent = of(io::ErrorKind::NotFound).to_string();
+        assert!(!absent.contains("limit"), "{absent}");
     }
 
     #[test]

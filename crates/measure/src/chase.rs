@@ -33,7 +33,7 @@ const LEAST_BLOCK_BYTES: u64 = 256 << 10;
 /// Smallest part of a cycle that is worth a thread.
 const BYTES_PER_BUILDER: usize = 64 << 20;
 /// More threads than this do not fill one node's memory faster.
-const MOST_BUILDERS: usize = 8;
+pub(crate) const MOST_BUILDERS: usize = 8;
 
 /// The order of a chase and the pages below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -68,7 +68,7 @@ macro_rules! from_host {
         }
     )*};
 }
-from_host!(AffinityError, MappingError, ProofError, MemoryError, SignalError);
+from_host!(AffinityError, MappingError, ProofError, MemoryError, SignalError, ThreadsError);
 
 impl From<numalab_membench::Aborted> for MeasureError {
     fn from(numalab_membench::Aborted: numalab_membench::Aborted) -> Self {

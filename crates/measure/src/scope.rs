@@ -187,7 +187,10 @@ fn usable_node(machine: &Machine, node: NodeId) -> Result<NodeId, ScopeError> {
         return Err(ScopeError::MemorylessNode { node, with_memory: machine.memory_nodes() });
     }
     match &machine.allowed {
-        Some(allowed) if !allowed.memory_nodes.contains(node) => {
+        // Without cpusets or /proc the allowed nodes are unknown, and the list is empty.
+        Some(allowed)
+            if !allowed.memory_nodes.is_empty() && !allowed.memory_nodes.contains(node) =>
+        {
             Err(ScopeError::ForbiddenNode { node, allowed: allowed.memory_nodes.clone() })
         }
         _ => Ok(node),

@@ -1,8 +1,9 @@
 //! Measures cells in order within the budget, and records each as soon as it ends.
 
-use numalab_host::ErrorClass;
+use numalab_host::{ErrorClass, expect_threads};
 use numalab_record::{Cell, Outcome, Sample};
 
+use crate::chase::MOST_BUILDERS;
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
 use crate::kind::{Together, measurement};
@@ -73,13 +74,18 @@ impl<'a> Session<'a> {
     /// Measures the cells of `plan` that are not recorded yet.
     ///
     /// # Errors
-    /// [`MeasureError::Interrupted`], or [`MeasureError::Store`]; the failure of a cell is its
-    /// outcome, not an error.
+    /// [`MeasureError::Interrupted`], [`MeasureError::Store`], or too few threads; the failure of a cell
+    /// is its outcome, not an error.
     pub fn run(&mut self, plan: &[Cell]) -> Result<(), MeasureError> {
         self.recorder.extend_plan(plan)?;
         let done = self.recorder.done();
         let left: Vec<Cell> =
             plan.iter().filter(|cell| !done.contains(&cell.id)).cloned().collect();
+        let workers = left.iter().map(|cell| cell.experiment.workers().len()).max();
+        if let Some(workers) = workers {
+            let builders = self.context.machine.online_cpus().len().min(MOST_BUILDERS);
+            expect_threads(workers + builders)?;
+        }
         let mut rest = &left[..];
         for together in shared_runs(&left) {
             let left = self.context.time_left();

@@ -113,6 +113,12 @@ pub enum PatternError {
          such as 'Time: {{seconds}} s'"
     )]
     Places { pattern: String, count: usize },
+    /// The minutes of a time such as `0m1.5s` are text, so that longer runs do not match.
+    #[error(
+        "pattern {pattern:?} leaves out runs with other minutes: expected a place for the whole time, \
+         such as 'real {{s}}'"
+    )]
+    Minutes { pattern: String },
     /// A pattern with only a number would match any output.
     #[error("pattern {pattern:?} has no text besides the number")]
     NoText { pattern: String },

@@ -74,6 +74,40 @@ fn goes_on(rest: &str) -> bool {
             && begins_with_digit(rest.trim_start_matches(char::is_alphabetic))
 }
 
+/// Returns the seconds at the start of `text` as clocks print them, and the text after it: `1m02.5s`,
+/// `1h0m2s` (time of shells), or `1:02.5` and `1:00:02` (GNU time). `None` for a number of seconds alone.
+pub(crate) fn clock(text: &str) -> Option<(f64, &str)> {
+    let part = |text: &'_ str| -> Option<(f64, usize)> {
+        let end = text.find(|c| !is_digit(c)).unwrap_or(text.len());
+        Some((text.get(..end)?.parse().ok()?, end))
+    };
+    let (mut seconds, mut rest) = (0.0, text);
+    let mut separators = String::new();
+    loop {
+        let (value, end) = part(rest)?;
+        seconds = seconds * 60.0 + value;
+        rest = &rest[end..];
+        match rest.chars().next() {
+            Some(c @ ('h' | 'm' | ':')) if rest[1..].starts_with(is_digit) => {
+                separators.push(c);
+                rest = &rest[1..];
+            }
+            _ => break,
+        }
+    }
+    // In German and other languages a comma is before the fraction.
+    if let Some(fraction) = rest.strip_prefix(['.', ',']) {
+        let (value, end) = part(fraction)?;
+        seconds += value / 10_f64.powi(i32::try_from(end).ok()?);
+        rest = &fraction[end..];
+    }
+    match separators.as_str() {
+        "m" | "hm" => rest.strip_prefix('s').map(|rest| (seconds, rest)),
+        ":" | "::" => Some((seconds, rest)),
+        _ => None,
+    }
+}
+
 /// Returns the number if the whole of `text`, without surrounding spaces, is one.
 pub(crate) fn whole(what: &str, text: &str) -> Result<f64, OutputError> {
     match leading(text.trim()) {
@@ -115,6 +149,23 @@ mod tests {
         assert_eq!(leading("1e999"), None);
     }
 
+    #[test]
+    fn times_of_shells_and_of_gnu_time_are_seconds() {
+        for (text, seconds, rest) in [
+            ("0m1.048s", 1.048, ""),
+            ("12m01.0s wall", 721.0, " wall"),
+            ("1h0m2s", 3602.0, ""),
+            ("0m1,048s", 1.048, ""),
+            ("0:01.05elapsed", 1.05, "elapsed"),
+            ("1:02:03", 3723.0, ""),
+        ] {
+            assert_eq!(clock(text), Some((seconds, rest)), "{text}");
+        }
+        for other in ["1.5", "12s", "5m", "0m1.5", "1:2:3:4", "1m:2", "", "m", "0m.s", "0m1.s"] {
+            assert_eq!(clock(other), None, "{other}");
+        }
+    }
+
     proptest! {
         #[test]
         fn printed_numbers_are_read_back(value in proptest::num::f64::NORMAL) {
@@ -126,6 +177,7 @@ mod tests {
         #[test]
         fn any_text_gives_a_number_or_an_error(text in "\\PC*") {
             let _ = leading(&text);
+            let _ = clock(&text);
             let _ = whole("x", &text);
         }
     }

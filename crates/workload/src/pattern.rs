@@ -11,7 +11,8 @@ use crate::scale::{are_known, converted};
 ///
 /// A run of spaces matches any run of spaces, and every other character matches itself; the number
 /// may be followed by anything unless the pattern continues. A match is within one line; a carriage
-/// return also ends a line, because progress displays use it.
+/// return also ends a line, because progress displays use it. A pattern that is only a unit, such as
+/// `{us}`, matches a number and its unit alone on a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     before: Vec<String>,
@@ -28,7 +29,8 @@ impl Pattern {
     ///
     /// # Errors
     /// [`PatternError::Places`] unless there is exactly one pair of braces,
-    /// [`PatternError::NoText`] if there is nothing else.
+    /// [`PatternError::Minutes`] if the number is only the seconds of a longer time,
+    /// [`PatternError::NoText`] if there is nothing else, not even a unit in the braces.
     pub fn parse(text: &str) -> Result<Self, PatternError> {
         let places = text.matches('{').count();
         let count = if places == text.matches('}').count() { places } else { 0 };
@@ -39,8 +41,17 @@ impl Pattern {
         let pattern = text.to_owned();
         let count = if count == 1 { 0 } else { count };
         let (before, label, after) = parts.ok_or(PatternError::Places { pattern, count })?;
-        if before.trim().is_empty() && after.trim().is_empty() {
+        let has_text = [before, label, after].iter().any(|part| !part.trim().is_empty());
+        if !has_text {
             return Err(PatternError::NoText { pattern: text.to_owned() });
+        }
+        let is_minutes = |word: &str| {
+            let digits = word.strip_suffix('m').unwrap_or_default();
+            !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        let last = before.rsplit(char::is_whitespace).next().unwrap_or_default();
+        if is_minutes(last) && after.starts_with('s') {
+            return Err(PatternError::Minutes { pattern: text.to_owned() });
         }
         let words =
             |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<String>>();
@@ -100,6 +111,11 @@ impl Pattern {
         self.value(metric, &self.matches(text).last().ok_or_else(missing)?)
     }
 
+    /// Returns true if the pattern is only a unit.
+    fn is_alone(&self) -> bool {
+        self.before.is_empty() && self.after.is_empty()
+    }
+
     /// Returns the number of a match in the label's unit, unless it is part of a longer one.
     fn value(&self, metric: &str, found: &Match<'_>) -> Result<f64, OutputError> {
         if self.before.is_empty() {
@@ -109,7 +125,8 @@ impl Pattern {
             let number = &found.number[..found.number.len() - found.rest.len()];
             number::refuse_part(metric, number, found.rest)?;
         }
-        converted(found.value, self.unit(found), &self.label).map_err(|unit| {
+        let value = found.value * self.prefix(found).unwrap_or(1.0);
+        converted(value, self.unit(found), &self.label).map_err(|unit| {
             let (unit, expected) = (unit.to_owned(), self.label.clone());
             OutputError::OtherUnit { what: metric.to_owned(), unit, expected }
         })
@@ -117,7 +134,30 @@ impl Pattern {
 
     /// Returns the unit behind the number of a match; empty if the pattern continues there.
     fn unit<'a>(&self, found: &Match<'a>) -> &'a str {
-        if self.after.is_empty() { unit_at(found.rest) } else { "" }
+        match () {
+            () if found.is_clock => "s",
+            () if !self.after.is_empty() || self.prefix(found).is_some() => "",
+            () => match unit_at(found.rest) {
+                "" => unit_of_row(found.previous).unwrap_or_default(),
+                unit => unit,
+            },
+        }
+    }
+
+    /// Returns the factor of a prefix that directly follows the number without a unit, as in `IOPS=12.3k`,
+    /// which is `IOPS=980` in the next run.
+    fn prefix(&self, found: &Match<'_>) -> Option<f64> {
+        let word = unit_at(found.rest);
+        let is_attached = found.rest.starts_with(word) && self.after.is_empty();
+        let power = match word.strip_suffix('i').unwrap_or(word) {
+            "k" | "K" => 1,
+            "M" => 2,
+            "G" => 3,
+            "T" => 4,
+            _ => return None,
+        };
+        let base = if word.ends_with('i') { 1024.0_f64 } else { 1000.0 };
+        (is_attached && word != self.label).then(|| base.powi(power))
     }
 
     fn matches_in_line<'a>(&self, line: &'a str) -> Vec<Match<'a>> {
@@ -131,6 +171,11 @@ impl Pattern {
     }
 
     fn first_match<'a>(&self, line: &'a str) -> Option<Match<'a>> {
+        if self.is_alone() {
+            let found = self.match_at("", line.trim())?;
+            let end = if found.is_clock { "" } else { unit_at(found.rest) };
+            return (found.rest.trim() == end).then_some(found);
+        }
         line.char_indices().find_map(|(start, _)| {
             // A number does not begin in the middle of another one.
             let previous = line[..start].chars().next_back();
@@ -145,17 +190,28 @@ impl Pattern {
         if self.blank_before && !self.before.is_empty() {
             number = skip_blanks(number)?;
         }
-        let (value, mut rest) = number::leading(number)?;
-        if self.blank_after && !self.after.is_empty() {
-            rest = skip_blanks(rest)?;
-        }
-        Some(Match { value, previous, number, rest: words_at(rest, &self.after)? })
+        let ends = |rest: &'a str| match self.blank_after && !self.after.is_empty() {
+            true => words_at(skip_blanks(rest)?, &self.after),
+            false => words_at(rest, &self.after),
+        };
+        let found = |is_clock: bool, (value, rest): (f64, &'a str)| {
+            Some(Match { value, is_clock, previous, number, rest: ends(rest)? })
+        };
+        // A time of day is not a duration, so colons need the label of one.
+        let is_duration = |text: &str| !text.contains(':') || are_known("s", &self.label);
+        let clock = number::clock(number)
+            .filter(|(_, rest)| is_duration(&number[..number.len() - rest.len()]));
+        clock
+            .and_then(|clock| found(true, clock))
+            .or_else(|| found(false, number::leading(number)?))
     }
 }
 
 /// A match of a pattern in a line.
 struct Match<'a> {
     value: f64,
+    /// True for a time such as `0m1.5s`, whose value is in seconds.
+    is_clock: bool,
     /// The line before the match, from the end of the previous one.
     previous: &'a str,
     number: &'a str,
@@ -172,6 +228,14 @@ fn unit_at(text: &str) -> &str {
     let (unit, rest) = text.split_at(end);
     let goes_on = |c: char| c.is_alphanumeric() || "=:_-".contains(c);
     if rest.starts_with(goes_on) { "" } else { unit }
+}
+
+/// Returns the unit of all numbers of a row, from its heading: `lat (usec): min=2, avg=` of fio, whose
+/// next run can be in `msec`.
+fn unit_of_row(before: &str) -> Option<&str> {
+    let (_, rest) = before.split_once('(')?;
+    let (unit, rest) = rest.split_once(')')?;
+    (rest.starts_with(':') && are_known(unit, unit)).then_some(unit)
 }
 
 /// Returns the text after these words, which `text` must begin with, separated by spaces.
@@ -223,6 +287,46 @@ mod tests {
     }
 
     #[test]
+    fn times_of_shells_and_of_gnu_time_are_in_the_unit_of_the_label() {
+        assert_eq!(values("real {s}", "real\t0m1.004s\nreal\t1m2.5s\n"), [1.004, 62.5]);
+        assert_eq!(values("real {ms}", "real\t0m1.004s"), [1004.0]);
+        assert_eq!(values("{s}elapsed", "0.00user 0.01system 0:01.05elapsed 9%CPU"), [1.05]);
+        assert_eq!(values("(h:mm:ss or m:ss): {s}", "time (h:mm:ss or m:ss): 1:00:01"), [3601.0]);
+        let pattern = Pattern::parse("real {time}").unwrap();
+        assert_eq!(pattern.values_with_units("x", "real 0m2s").unwrap(), [(2.0, "s")]);
+        let error = Pattern::parse("at {MB}").unwrap().last("x", "at 0m2s").unwrap_err();
+        assert_eq!(error.to_string(), "x is in `s`, expected `MB`");
+    }
+
+    /// Regression: `IOPS=980` was better than `IOPS=12.3k`.
+    #[test]
+    fn prefixes_without_a_unit_multiply_the_number() {
+        let log = "IOPS=12.3k, BW=48MiB/s\nIOPS=980\nIOPS=1.5M\nIOPS=2Ki\nIOPS=3 M\nIOPS=4Mx\n";
+        assert_eq!(values("IOPS={}", log), [12_300.0, 980.0, 1.5e6, 2048.0, 3.0, 4.0]);
+        assert_eq!(values("IOPS={k}", "IOPS=12.3k"), [12.3]);
+        assert_eq!(values("IOPS={}k", "IOPS=12.3k"), [12.3]);
+    }
+
+    /// Regression: 12.5 usec and 1.2 msec were 12.5 and 1.2.
+    #[test]
+    fn numbers_of_a_row_have_the_unit_of_its_heading() {
+        let log = "  lat (usec): min=1, avg=12.5, max=3\n  lat (msec): min=1, avg=1.2\n";
+        assert_eq!(values("avg={us}", log), [12.5, 1200.0]);
+        let pattern = Pattern::parse("avg={}").unwrap();
+        let found = pattern.values_with_units("x", log).unwrap();
+        assert_eq!(found, [(12.5, "usec"), (1.2, "msec")]);
+        let other = pattern.values_with_units("x", "run (fast): avg=3\nrun (ms) avg=4\n");
+        assert_eq!(other.unwrap(), [(3.0, ""), (4.0, "")]);
+    }
+
+    #[test]
+    fn a_unit_alone_matches_lines_that_are_a_number_and_a_unit() {
+        let log = "# run 3 of 5\n12.5 us\n 0.013 ms \n11\nrun 7: 12 us\n";
+        assert_eq!(values("{us}", log), [12.5, 13.0, 11.0]);
+        assert_eq!(values("{s}", "0m1.5s\n1:01\n"), [1.5, 61.0]);
+    }
+
+    #[test]
     fn a_pattern_has_one_place_and_some_text() {
         let places = |text| match Pattern::parse(text) {
             Err(PatternError::Places { count, .. }) => count,
@@ -232,7 +336,9 @@ mod tests {
         assert_eq!(places("{a} of {b}"), 2);
         assert_eq!(places("{a"), 0);
         assert_eq!(places("}a{"), 0);
-        assert!(matches!(Pattern::parse(" {x} "), Err(PatternError::NoText { .. })));
+        assert!(matches!(Pattern::parse(" { } "), Err(PatternError::NoText { .. })));
+        let minutes = Pattern::parse("real 0m{s}s").unwrap_err().to_string();
+        assert!(minutes.ends_with("for the whole time, such as 'real {s}'"), "{minutes}");
     }
 
     #[test]
@@ -264,8 +370,7 @@ mod tests {
     #[test]
     fn a_number_that_continues_after_the_match_is_refused() {
         for (pattern, text, word) in [
-            ("real {s}", "real\t0m1.004s", "0m1.004s"),
-            ("Elapsed: {s}", "Elapsed: 0:01.00", "0:01.00"),
+            ("Started: {}", "Started: 10:01:30", "10:01:30"),
             ("rate = {MB/s}", "rate = 1,997 MB/s", "1,997"),
             ("rate = {MB/s}", "rate = 1'997 MB/s", "1'997"),
             ("rate = {MB/s}", "rate = 1\u{202f}997 MB/s", "1\u{202f}997"),

@@ -33,8 +33,8 @@ pub(crate) struct EmulatedArgs {
 pub(crate) struct MachineArgs {
     /// Source of the machine: sysfs (this machine, the default), sysfs:DIR, acpi, acpi:DIR,
     /// arch:FILE (or a bundled name: lumi_partc, lumi_partg), libvirt:FILE (`virsh capabilities`),
-    /// lscpu:FILE (plain, -e, -p or -J), lstopo:FILE (XML, text or synthetic), numactl:FILE, xl:FILE
-    /// (`xl info -n` in dom0), results:DIR (with its measurements)
+    /// likwid:FILE (`likwid-topology`), lscpu:FILE (plain, -e, -p or -J), lstopo:FILE (XML, text or
+    /// synthetic), numactl:FILE, xl:FILE (`xl info -n` in dom0), results:DIR (with its measurements)
     #[arg(long, value_name = "SOURCE", conflicts_with_all = ["emulate_like", "cpus"])]
     pub source: Option<String>,
     /// A machine described in numalab's own TOML

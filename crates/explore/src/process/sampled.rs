@@ -54,6 +54,7 @@ fn spread_page(part: u64, parts: u64, pages: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::numa_maps::{self, PageBytes};
     use super::*;
 
     #[test]
@@ -61,10 +62,10 @@ mod tests {
         let lines: String = (0..8192)
             .map(|at| format!("{:x} default anon=1 N0=1\n", 0x10_0000 + at * 8192))
             .collect();
-        let mut mappings = super::super::numa_maps::read(&lines, 4096);
+        let sizes = PageBytes { base: 4096, pool: 4096 };
+        let mut mappings = numa_maps::read(&lines, sizes);
         mappings.iter_mut().for_each(|mapping| mapping.size_bytes = Some(4096));
-        mappings
-            .extend(super::super::numa_maps::read("7f0000000000 default anon=8192 N1=8192", 4096));
+        mappings.extend(numa_maps::read("7f0000000000 default anon=8192 N1=8192", sizes));
         mappings[8192].size_bytes = Some(8192 << 12);
         let addresses = addresses(&mappings);
         assert_eq!(addresses.len(), 4096);

@@ -83,6 +83,13 @@ fn each_node_that_cannot_be_used_is_refused_with_those_that_can() {
 }
 
 #[test]
+fn all_nodes_may_be_used_if_the_kernel_does_not_tell_which() {
+    let machine = allowed(machine(2, 1), "0-1", "");
+    assert_eq!(chosen(&machine, None, None), pair("0,1", "0,1"));
+    assert_eq!(chosen(&machine, None, nodes("1")), pair("0,1", "1"));
+}
+
+#[test]
 fn nothing_to_measure_with_is_refused() {
     let none = allowed(machine(1, 1), "8", "0");
     assert_eq!(refused(&none, None, None), "no cpu is left to measure with");

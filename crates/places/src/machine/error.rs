@@ -26,7 +26,7 @@ pub enum MachineError {
     /// A source has another form.
     #[error(
         "--source `{text}`: expected sysfs, sysfs:DIR, acpi, acpi:DIR, arch:FILE, libvirt:FILE, \
-         lscpu:FILE, lstopo:FILE, numactl:FILE, xl:FILE or results:DIR; --topology FILE takes \
+         likwid:FILE, lscpu:FILE, lstopo:FILE, numactl:FILE, xl:FILE or results:DIR; --topology FILE takes \
          numalab's TOML"
     )]
     Source { text: String },

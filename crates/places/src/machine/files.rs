@@ -7,7 +7,7 @@ use std::path::Path;
 use numalab_formats::machine_toml::{self, MachineFile};
 use numalab_formats::memory_emulator::Curve;
 use numalab_formats::{architecture, gallery, mess};
-use numalab_host::bounded::read_input;
+use numalab_host::bounded::{read_input, utf_16};
 use numalab_record::Document;
 
 use super::error::MachineError;
@@ -35,19 +35,8 @@ pub(super) fn bytes(file: &Path) -> Result<Vec<u8>, MachineError> {
 /// # Errors
 /// [`MachineError`] if it cannot be read.
 pub fn text(file: &Path) -> Result<String, MachineError> {
-    Ok(decoded(&read(file, MOST_TEXT_BYTES)?))
-}
-
-/// Decodes UTF-16 with a byte order mark, which `wsl numactl -H > FILE` in `PowerShell` writes, and
-/// reads everything else as UTF-8.
-fn decoded(bytes: &[u8]) -> String {
-    let (units, rest) = match bytes {
-        [0xff, 0xfe, rest @ ..] => (u16::from_le_bytes as fn([u8; 2]) -> u16, rest),
-        [0xfe, 0xff, rest @ ..] => (u16::from_be_bytes as _, rest),
-        _ => return String::from_utf8_lossy(bytes).into_owned(),
-    };
-    let (pairs, _) = rest.as_chunks();
-    String::from_utf16_lossy(&pairs.iter().copied().map(units).collect::<Vec<u16>>())
+    let bytes = read(file, MOST_TEXT_BYTES)?;
+    Ok(utf_16(&bytes).unwrap_or_else(|| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 /// Reads an architecture file, or the bundled one of this name if there is no such file.
@@ -127,18 +116,4 @@ pub fn run_document(place: &Path) -> Result<Document, MachineError> {
     let bytes = bytes(place)?;
     let read = Document::read(&String::from_utf8_lossy(&bytes));
     read.map_err(|error| MachineError::file(place, error))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_text_may_be_in_utf_16_of_either_order() {
-        let units: Vec<u16> = "\u{feff}node 0\n".encode_utf16().collect();
-        let little: Vec<u8> = units.iter().flat_map(|unit| unit.to_le_bytes()).collect();
-        let big: Vec<u8> = units.iter().flat_map(|unit| unit.to_be_bytes()).collect();
-        assert_eq!((decoded(&little), decoded(&big)), ("node 0\n".into(), "node 0\n".into()));
-        assert_eq!(decoded(b"node \xff"), "node \u{fffd}");
-    }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use numalab_formats::size::{format_bytes, format_rounded};
 use numalab_formats::{
-    ReadError, Reading, architecture, capabilities, hwloc, lscpu, machine_toml, numactl,
+    ReadError, Reading, architecture, capabilities, hwloc, likwid, lscpu, machine_toml, numactl,
     printed_by, xl_info,
 };
 use numalab_host::{Root, read_machine_and_devices};
@@ -65,6 +65,7 @@ pub(super) fn read_source(source: &str) -> Read {
             Ok((reading.value.machine, reading.findings))
         }
         ("libvirt", Some(file)) => read(kind, file, capabilities::read),
+        ("likwid", Some(file)) => read(kind, file, likwid::read),
         ("lscpu", Some(file)) => read(kind, file, lscpu::read),
         ("lstopo", Some(file)) => read(kind, file, |text| match text {
             text if hwloc::is_synthetic(text) => hwloc::read_synthetic(text),

@@ -76,7 +76,7 @@ pub fn of_directory(directory: &Path) -> Result<Vec<Loaded>, MachineError> {
     }
     if found.is_empty() {
         let reason = "no table found, expected files such as SRAT, SRAT.bin or srat.dat, or the \
-                      text that acpidump writes";
+                      text that acpidump writes; iasl's source is compiled with `iasl FILE`";
         return Err(MachineError::file(directory, reason));
     }
     of_files(&found)
@@ -177,7 +177,7 @@ fn in_file(file: &Path) -> Result<Vec<Loaded>, MachineError> {
     }
     if !is_text_of_tables(&bytes) {
         let reason = "not a table: expected a SRAT, SLIT, HMAT, APIC or CEDT in binary, or the \
-                      text that acpidump writes";
+                      text that acpidump writes; iasl's source is compiled with `iasl FILE`";
         return Err(MachineError::file(file, reason));
     }
     let mut loaded = Vec::new();

@@ -6,6 +6,12 @@ pub enum NumbersError {
     /// A word is not a number.
     #[error("line {line}: `{word}`: expected numbers such as 1.5, or a log with --metric PATTERN")]
     NoNumber { line: usize, word: String },
+    /// A line is a number and its unit.
+    #[error(
+        "line {line}: `{unit}` after the number: expected numbers such as 1.5; --metric '{{{unit}}}' reads \
+         numbers with this unit"
+    )]
+    Unit { line: usize, unit: String },
     /// The text is that of a benchmark's JSON file.
     #[error(
         "line {line}: `{word}` begins JSON: expected numbers such as 1.5; `jq '.results[].times[]' FILE` \
@@ -128,7 +134,12 @@ fn no_number(text: &str, index: usize, word: &str) -> NumbersError {
     };
     let is_first = text.lines().position(has_words) == Some(index);
     let (line, said) = (index + 1, word.to_owned());
+    let is_unit = text.lines().nth(index).is_some_and(|line| {
+        let parts = without_comment(line).trim().split_once(' ');
+        parts.is_some_and(|(before, unit)| number(before).is_some() && unit.trim() == word)
+    });
     match () {
+        () if is_unit => NumbersError::Unit { line, unit: said },
         () if is_first && word.starts_with(['{', '[']) => NumbersError::Json { line, word: said },
         () if is_first && has_numbers(index, false) && has_numbers(index + 1, true) => {
             NumbersError::Named { line, word: said }
@@ -189,6 +200,9 @@ mod tests {
         for table in ["time\n1.5\n2.5\n", "# of today\n\nrun,time\n0,1.5\n1,2.5\n"] {
             assert!(said(table).contains("is the name of a column"), "{}", said(table));
         }
+        let unit = said("# of today\n12.5 ops/s\n");
+        assert!(unit.contains("line 2: `ops/s` after the number"), "{unit}");
+        assert!(unit.contains("--metric '{ops/s}' reads"), "{unit}");
         assert!(said("# of today\n\nrun,time\n0,1.5\n").contains("`tail -n +4 FILE`"));
         for log in ["took 5 s\n1.5\n", "time\nslow\n", "1.5\ntime\n2.5\n"] {
             assert!(matches!(numbers(log), Err(NumbersError::NoNumber { .. })), "{}", said(log));

@@ -49,14 +49,21 @@ fn without_cpus(machine: &Machine) -> Option<String> {
     if nodes.is_empty() || machine.cpu_nodes().is_empty() {
         return None;
     }
-    let has_none = |id: &NodeId| machine.node(*id).is_some_and(|node| node.cpus.is_empty());
-    let never: NodeSet = nodes.iter().filter(has_none).collect();
-    let offline = nodes.difference(&never);
-    let parts =
-        [("without cpus, of a device or another tier", never), ("whose cpus are offline", offline)];
+    let of = |is: fn(&Node) -> bool| -> NodeSet {
+        nodes.iter().filter(|id| machine.node(*id).is_some_and(is)).collect()
+    };
+    let parts = [
+        (
+            "Memory without cpus, of a device or another tier",
+            of(|node| node.cpus.is_empty() && !node.memory_unknown),
+        ),
+        // Some of these are empty on machines that reserve nodes.
+        ("Without cpus, memory unknown", of(|node| node.cpus.is_empty() && node.memory_unknown)),
+        ("Memory whose cpus are offline", of(|node| !node.cpus.is_empty())),
+    ];
     let parts = parts.into_iter().filter(|(_, nodes)| !nodes.is_empty());
     let parts: Vec<String> =
-        parts.map(|(what, nodes)| format!("Memory {what}: node {}", list(&nodes))).collect();
+        parts.map(|(what, nodes)| format!("{what}: node {}", list(&nodes))).collect();
     let parts = parts.join(". ");
     Some(match (machine.memory_nodes() == nodes, nodes.len()) {
         (true, _) => format!("{parts}; there is no other memory, so --numa=auto takes it."),

@@ -239,6 +239,18 @@ fn memory_of_nodes_whose_cpus_are_offline_is_not_called_that_of_a_device() {
 }
 
 #[test]
+fn nodes_of_unknown_memory_without_cpus_are_not_said_to_have_memory() {
+    let mut machine = machine(3, 6, |_, _| 20);
+    machine.nodes.iter_mut().skip(1).for_each(|node| node.cpus = CpuSet::new());
+    machine.cpus.retain(|cpu| cpu.node == Some(NodeId(0)));
+    (machine.nodes[2].memory_unknown, machine.nodes[2].memory_bytes) = (true, 0);
+    let said = text(&machine, &[]).split_whitespace().collect::<Vec<_>>().join(" ");
+    let expected = "Memory without cpus, of a device or another tier: node 1. Without cpus, memory \
+                    unknown: node 2; --numa=auto leaves them out.";
+    assert!(said.contains(expected), "{said}");
+}
+
+#[test]
 fn memory_without_cpus_is_not_reported_as_left_out_if_there_is_no_other() {
     let mut machine = machine(2, 4, |_, _| 20);
     machine.nodes[1].cpus = CpuSet::new();
