@@ -229,7 +229,7 @@ impl Program {
             Call::GetAffinity if is_own(address) => self.write_cpus(seat, arguments[2], value),
             Call::GetCpu => write_cpu(world, seat, arguments),
             Call::Open => self.opened(world, value),
-            Call::Transfer => world.transferred(pages(second, value)),
+            Call::Transfer => world.transferred(seat, pages(second, value)),
             _ => world.mapped(seat, call, arguments, value),
         }
         if call == Call::Advise && DISCARDS.contains(&arguments[2]) {
@@ -307,11 +307,12 @@ impl World {
         }
     }
 
-    /// Makes the next access to pages that were only read a first access: the kernel may have
-    /// written to them.
-    fn transferred(&mut self, numbers: std::ops::Range<u64>) {
+    /// Places pages that were only read: the kernel may have written to them.
+    pub(super) fn transferred(&mut self, seat: usize, numbers: std::ops::Range<u64>) {
+        let read = self.space.zeroed(numbers.clone());
         self.forget_zeros(numbers.clone());
         self.space.forget_zeros(numbers);
+        read.into_iter().for_each(|number| self.populate(seat, number..number + 1));
     }
 
     fn remap(&mut self, seat: usize, (from, length): (u64, u64), (to, new_length): (u64, u64)) {

@@ -307,6 +307,18 @@ mod tests {
     }
 
     #[test]
+    fn a_page_that_the_kernel_writes_zeros_to_is_placed_once() {
+        let mut world = world();
+        let at = region(&mut world, ANONYMOUS);
+        assert_eq!(faults_ns(&mut world, &[(Load, at)]), [1]);
+        let number = at / PAGE_BYTES;
+        world.transferred(0, number..number + 1);
+        world.transferred(0, number..number + 1);
+        assert_eq!(world.engine.counters.of(0, 0).faults_ps.get(), 11_000);
+        assert_eq!(faults_ns(&mut world, &[(Load, at), (Store, at)]), [0, 0]);
+    }
+
+    #[test]
     fn pages_that_are_populated_are_paid_for_at_once() {
         let mut world = world();
         let at = region(&mut world, ANONYMOUS);
