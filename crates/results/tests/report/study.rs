@@ -107,6 +107,23 @@ fn a_two_by_two_has_a_table_of_its_four_cells_and_a_trend_has_none() {
     );
 }
 
+/// "latency in by host and guest", and "medians 10.0 → 12.0 ; 96.8 % interval".
+#[test]
+fn a_metric_without_a_unit_leaves_no_gap() {
+    let text = |mut document: StudyDocument| {
+        for entry in &mut document.journal {
+            if let JournalEntry::Sample(of) = entry {
+                of.observation.readings.iter_mut().for_each(|of| of.quantity.unit.clear());
+            }
+        }
+        StudySummary::of(&document).page().markdown()
+    };
+    let cells = text(studies::two_by_two());
+    assert!(cells.contains("latency by host and guest, medians; "), "{cells}");
+    let medians = text(studies::without_variance());
+    assert!(medians.contains("(medians 226 → 106)."), "{medians}");
+}
+
 #[test]
 fn a_few_treatments_are_judged_against_the_first_in_one_sentence() {
     let mut document = studies::two_by_two();

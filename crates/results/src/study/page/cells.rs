@@ -47,9 +47,11 @@ pub(super) fn table(summary: &StudySummary<'_>, subject: &Subject) -> Option<Tab
     };
     let source =
         published.map_or_else(String::new, |of| format!("; published: {}, {}", of.unit, of.source));
+    let unit = &subject.quantity.unit;
+    let of_unit = if unit.is_empty() { String::new() } else { format!(" in {unit}") };
     let table = Table::new(format!(
-        "{} in {} by {} and {}, medians; change from the first, from pairs within blocks{source}",
-        subject.quantity.metric, subject.quantity.unit, rows.name, columns.name
+        "{}{of_unit} by {} and {}, medians; change from the first, from pairs within blocks{source}",
+        subject.quantity.metric, rows.name, columns.name
     ))
     .words(&*rows.name);
     let heads = heads("").chain(heads("published: ").filter(|_| published.is_some()));

@@ -138,7 +138,8 @@ fn sentence(summary: &StudySummary<'_>, subject: &Subject, effect: &Effect) -> S
     let is_paired = medians.is_some_and(|medians| differs(medians, &effect.found));
     let unit = &subject.quantity.unit;
     let medians = medians
-        .map(|[before, after]| format!("medians {} → {} {unit}", figure(before), figure(after)));
+        .map(|[before, after]| format!("medians {} → {} {unit}", figure(before), figure(after)))
+        .map(|medians| medians.trim_end().to_owned());
     let interval = effect.found.percent_interval();
     let interval =
         interval.map(|interval| format!("{} interval: {}", level(summary), range(&interval)));
