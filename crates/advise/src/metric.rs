@@ -66,7 +66,7 @@ mod tests {
     use std::process::ExitStatus;
     use std::time::Duration;
 
-    use numalab_workload::MetricSpec;
+    use numalab_workload::{Direction, MetricSpec};
 
     use super::*;
 
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn without_a_pattern_the_time_on_the_machine_is_judged_not_that_of_the_emulation() {
-        let judged = judged(MetricSpec::of_command(None, None), TrialPlace::Emulation);
+        let judged = judged(MetricSpec::of_time(), TrialPlace::Emulation);
         let read = judged.read(&ran("rate 7\n"), 250_000_000).expect("a time");
         assert_eq!((read.len(), read[0].value), (1, 0.25));
         assert_eq!((read[0].quantity.unit.as_str(), judged.is_printed()), ("s", false));
@@ -109,8 +109,8 @@ mod tests {
 
     #[test]
     fn a_number_that_the_program_prints_is_judged_by_its_last_match() {
-        let pattern = Some("rate {x/s}".to_owned());
-        let judged = judged(MetricSpec::of_command(pattern, None), TrialPlace::Host);
+        let rate = MetricSpec::of_pattern("rate {x/s}".to_owned(), Direction::HigherIsBetter);
+        let judged = judged(rate, TrialPlace::Host);
         let read = judged.read(&ran("rate 7 x/s\nrate 8.5 x/s\n"), 1).expect("a number");
         assert_eq!((read[0].value, judged.is_printed()), (8.5, true));
         let missing = judged.read(&ran("no rate\n"), 1).expect_err("no number").to_string();
@@ -119,8 +119,7 @@ mod tests {
 
     #[test]
     fn a_guest_runs_the_program_of_this_machine_by_its_path() {
-        let program =
-            |place| judged(MetricSpec::of_command(None, None), place).spec.command.unwrap();
+        let program = |place| judged(MetricSpec::of_time(), place).spec.command.unwrap();
         let expected = std::path::absolute(on_path("sh").expect("a shell")).unwrap();
         assert_eq!(program(TrialPlace::Guest)[0], expected.to_string_lossy());
         assert_eq!(program(TrialPlace::Guest)[1..], ["-c", "true"]);

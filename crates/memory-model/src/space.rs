@@ -129,7 +129,7 @@ impl Space {
     /// written: the kernel places such a page only when it is written. Returns the page of zeros,
     /// or `None` if the machine's memory is exhausted.
     pub fn read_zeros(&mut self, number: u64, home: usize) -> Option<Page> {
-        let at = index(number % self.zeros.len() as u64);
+        let at = usize::try_from(number % self.zeros.len() as u64).unwrap_or(0);
         if self.zeros[at].is_none() {
             // Linux's page of zeros is part of the kernel, which is in the first node's memory.
             let found = self.place(number, 0, &Placement::Local, false)?;
