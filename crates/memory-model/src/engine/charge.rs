@@ -115,18 +115,17 @@ impl Active<'_> {
         target: usize,
         shadow: Option<(&mut Shadow, &[There])>,
     ) -> Outcome {
-        let (engine, position) = (self.engine, access.position);
-        let line = access.address >> engine.line_shift;
+        let line = access.address >> self.engine.line_shift;
         let Some(reached) = self.reaches(access) else { return Outcome::default() };
-        let Reached { instruction, reached_ps, came_ps, mut issue_ps, walk_ps, .. } = reached;
-        let translation_ps = reached.begin_ps - issue_ps;
-        let mut begin_ps = reached.begin_ps;
+        let Reached { instruction, reached_ps, came_ps, walk_ps, .. } = reached;
+        let Reached { mut issue_ps, mut begin_ps, .. } = reached;
+        let translation_ps = begin_ps - issue_ps;
         let (found, transfer) = self.looked_up(access, begin_ps);
         let (nearest_ps, kind, streamed) = (self.nearest_ps, access.kind, self.streamed(&access));
         let Some(pipeline) = &mut self.state.pipeline else { return Outcome::default() };
         let under_way = pipeline.under_way_ps(line, begin_ps);
         let bytes = Bytes::new(access.address, access.bytes);
-        let act = Act { position, instruction, kind, bytes };
+        let act = Act { position: access.position, instruction, kind, bytes };
         let mut past = Past::default();
         let cost_ps = match (transfer, under_way, found.level) {
             (Some(transfer), _, _) if !transfer.is_old => {
@@ -143,9 +142,8 @@ impl Active<'_> {
                 begin_ps = pipeline.room_ps((miss, line), streamed.1, begin_ps);
                 issue_ps = issue_ps.max(begin_ps - translation_ps);
                 past = self.past_nearest(access, begin_ps, target, (transfer, level));
-                let takes = (past.takes_ps, nearest_ps);
-                let pipe = self.state.pipeline.as_mut();
-                let left_ps = pipe.map_or(takes.0, |pipe| pipe.left_ps(streamed, begin_ps, takes));
+                let Some(pipe) = &mut self.state.pipeline else { return Outcome::default() };
+                let left_ps = pipe.left_ps(streamed, begin_ps, (past.takes_ps, nearest_ps));
                 self.fills(line, (begin_ps, begin_ps + left_ps), act);
                 left_ps
             }
