@@ -194,14 +194,14 @@ fn a_rate_improves_upwards_and_part_of_a_number_is_none() {
     let log = |from: u32| -> String {
         (0..20).map(|n| format!("bw = {}.5 GB/s\n", from + n * 7 % 3)).collect()
     };
-    let place = with_files(&[("slow", &log(50)), ("fast", &log(60)), ("time", "real 0m1.004s\n")]);
+    let place = with_files(&[("slow", &log(50)), ("fast", &log(60)), ("time", "real 0,004 s\n")]);
     let rate = ["compare", "slow", "fast", "--metric", "bw = {x}", "--fail-if", "worse"];
     let (text, _) = ends(&mut numalab_in(place.path(), &rate), 0);
     assert!(text.contains("slow · fast · higher is better"), "{text}");
     assert!(text.contains("\nBetter\n  +19.4 %"), "{text}");
     let time = ["compare", "time", "time", "--metric", "real {s}"];
     let (_, err) = ends(&mut numalab_in(place.path(), &time), 2);
-    assert!(err.contains("its number is \"0m1.004s\""), "{err}");
+    assert!(err.contains("its number is \"0,004\""), "{err}");
 }
 
 #[test]
