@@ -148,7 +148,7 @@ fn indecisive_trial_counts_and_texts_that_are_not_numbers_are_refused() {
         (["--try", "some"], "expected 1 to 16, or all"),
         (["--metric", "rate x/s"], "--metric: pattern \"rate x/s\" has 0 places for a number"),
         (["--metric", "{a} of {b}"], "--metric: pattern \"{a} of {b}\" has 2 places for a number"),
-        (["--metric", "{x/s}"], "--metric: pattern \"{x/s}\" has no text besides the number"),
+        (["--metric", "{}"], "--metric: pattern \"{}\" has no text besides the number"),
         (["--metric-regex", "rate"], "--metric-regex: regular expression \"rate\" has 0 groups"),
         (
             ["--metric-regex", "("],
