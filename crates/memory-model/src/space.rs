@@ -2,6 +2,7 @@
 //! to its pages, by first touch and policy like Linux (numa(7), set_mempolicy(2)).
 
 mod pool;
+mod zeros;
 
 use alloc::collections::BTreeMap;
 use alloc::vec;
@@ -14,8 +15,6 @@ use pool::Pool;
 
 /// Bytes of a page.
 pub const PAGE_BYTES: u64 = 4 << 10;
-/// Number of pages of zeros: twice as many as a nearest cache of 32 KiB holds.
-const ZERO_PAGES: usize = 16;
 /// Pages in a huge page of 2 MiB.
 pub const HUGE_PAGES: u64 = 512;
 
@@ -61,8 +60,8 @@ pub struct Space {
     pages: BTreeMap<u64, Page>,
     /// For pages that were only read, and so map the page of zeros: the node of their page table.
     zeroed: BTreeMap<u64, usize>,
-    /// The page of zeros, once it has been used; several on cores whose nearest cache holds a line under one
-    /// address only, as many as such a cache has no room for.
+    /// The page of zeros, once it has been used; [`zeros::PAGES`] on cores whose nearest cache holds a line
+    /// under one address only.
     zeros: Vec<Option<Page>>,
     /// End and placement of the ranges of pages with a policy, by start.
     own: BTreeMap<u64, (u64, Placement)>,
@@ -86,7 +85,7 @@ impl Space {
             first,
             pages: BTreeMap::new(),
             zeroed: BTreeMap::new(),
-            zeros: vec![None; if tells_apart { ZERO_PAGES } else { 1 }],
+            zeros: vec![None; if tells_apart { zeros::PAGES } else { 1 }],
             own: BTreeMap::new(),
         }
     }
@@ -123,41 +122,6 @@ impl Space {
         self.zeroed.remove(&number);
         self.pages.insert(number, page);
         Some(page)
-    }
-
-    /// Maps the page of zeros for a thread on node `home` that reads private memory which was never
-    /// written: the kernel places such a page only when it is written. Returns the page of zeros,
-    /// or `None` if the machine's memory is exhausted.
-    pub fn read_zeros(&mut self, number: u64, home: usize) -> Option<Page> {
-        let at = usize::try_from(number % self.zeros.len() as u64).unwrap_or(0);
-        if self.zeros[at].is_none() {
-            // Linux's page of zeros is part of the kernel, which is in the first node's memory.
-            let found = self.place(number, 0, &Placement::Local, false)?;
-            self.zeros[at] = Some(Page { bound: true, ..found });
-        }
-        let table = self.table_of(number).unwrap_or(home);
-        self.zeroed.insert(number, table);
-        self.zeros[at].map(|zeros| Page { table, ..zeros })
-    }
-
-    /// Returns true if a page was read, but not written.
-    pub fn is_zeroed(&self, number: u64) -> bool {
-        self.zeroed.contains_key(&number)
-    }
-
-    /// Returns true if any of these pages was read, but not written.
-    pub fn has_zeros(&self, numbers: Range<u64>) -> bool {
-        self.zeroed.range(numbers).next().is_some()
-    }
-
-    /// Returns which of these pages were read, but not written.
-    pub fn zeroed(&self, numbers: Range<u64>) -> Vec<u64> {
-        self.zeroed.range(numbers).map(|(number, _)| *number).collect()
-    }
-
-    /// Makes the next access to pages that were only read a first access.
-    pub fn forget_zeros(&mut self, numbers: Range<u64>) {
-        self.zeroed(numbers).iter().for_each(|number| _ = self.zeroed.remove(number));
     }
 
     /// Sets whether the kernel copies a page at the next store.

@@ -32,7 +32,7 @@ Examples:
   numalab advise --emulate 2 --cpus 8 --predict-only -- ./solver
   numalab advise --emulate 2 --cpus 8 --try all -- ./solver
   numalab advise --metric 'rate {x/s}' --better higher -- ./solver
-  numalab advise --metric-regex 'took ([0-9.]+) s' -- ./solver
+  numalab advise --metric-regex 'took ([0-9.]+) s' --better lower -- ./solver
   numalab advise --format html -o advice.html -- ./solver
   srun -n1 -c8 numalab advise -- ./solver                    on the CPUs of the allocation
   numalab advise -- srun -n4 ./ranks                         within an allocation of one node
