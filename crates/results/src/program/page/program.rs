@@ -77,8 +77,8 @@ fn placement(program: &ProgramMemory, cost: &RemoteCost, slowest: Option<(u32, f
         Some((thread, ns)) => {
             let of_run = trimmed(100.0 * ns / program.elapsed_ns.max(1) as f64);
             format!(
-                "Remote memory costs {costs} of the threads' time, but thread {thread} {of_run} % of the \
-                 run time, for which other threads may wait"
+                "Remote memory costs {costs} of the threads' time, but {of_run} % of the run time in thread \
+                 {thread}, for which other threads may wait"
             ) + &saved(ns)
         }
         None if passes => format!("Remote memory costs {costs} of the time."),
@@ -365,8 +365,8 @@ mod tests {
             };
             lead_of(&program, &cost).pop().map(|lead| lead.sentence).unwrap_or_default()
         };
-        let expected = "Remote memory costs 1.49 % of the threads' time, but thread 2 2.63 % of the run \
-                        time, for which other threads may wait: about 0.0300 ms would be saved if \
+        let expected = "Remote memory costs 1.49 % of the threads' time, but 2.63 % of the run time in thread 2, \
+                        for which other threads may wait: about 0.0300 ms would be saved if \
                         every access were local.";
         assert_eq!(said(3.0e4), expected);
         assert!(said(1.0e4).starts_with("No gain from placement: "), "{}", said(1.0e4));
