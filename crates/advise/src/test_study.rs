@@ -1,5 +1,6 @@
 //! A kept study, and an observer that keeps remarks, for tests.
 
+use numalab_record::Kind;
 use numalab_record::study::StudyDocument;
 use numalab_study::Observer;
 
@@ -9,7 +10,7 @@ use crate::watch::{Remark, Watch};
 /// blocks, of which the third, 2:1, has by far the most bandwidth.
 pub(crate) fn kept_study() -> StudyDocument {
     let kept = include_str!("../../../docs/studies/documents/weights.json");
-    StudyDocument::read(kept).expect("a study")
+    Kind::Study.read(kept).expect("a study")
 }
 
 /// Keeps the remarks.

@@ -38,7 +38,7 @@ impl CellResult {
 }
 
 /// A run with its results.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Document {
     /// Everything known before the first sample.
     #[serde(flatten)]
@@ -62,23 +62,6 @@ pub enum DocumentError {
 }
 
 impl Document {
-    /// Reads the JSON of a run with its results.
-    ///
-    /// Each part is read by itself, because behind `flatten` serde compiles every type of the run for
-    /// a buffer too.
-    ///
-    /// # Errors
-    ///
-    /// [`KindError`] if it is of another kind, or does not match its schema.
-    pub fn read(json: &str) -> Result<Self, KindError> {
-        #[derive(Deserialize)]
-        struct Part {
-            cells: Vec<CellResult>,
-        }
-        let Part { cells } = Kind::Run.read(json)?;
-        Ok(Self { run: Kind::Run.read(json)?, cells })
-    }
-
     /// Joins the contents of the three files of a result directory. Unterminated last lines, as a
     /// crash leaves them, are dropped, and so are samples of unfinished cells.
     ///

@@ -99,8 +99,8 @@ pub fn with_report<T>(
     };
     let needs = |command| Err(DocumentError::NotAlone { kind, command });
     Ok(match kind {
-        Kind::Run => show(&Summary::of(&Document::read(json)?)),
-        Kind::Study => show(&StudySummary::of(&StudyDocument::read(json)?)),
+        Kind::Run => show(&Summary::of(&kind.read::<Document>(json)?)),
+        Kind::Study => show(&StudySummary::of(&kind.read::<StudyDocument>(json)?)),
         Kind::StudyPlan => show(&kind.read::<PlannedStudy>(json)?),
         Kind::StudyDefinition => show(&kind.read::<ShownStudy>(json)?),
         Kind::StudyList => show(&kind.read::<StudyList>(json)?),

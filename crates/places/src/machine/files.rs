@@ -8,7 +8,7 @@ use numalab_formats::machine_toml::{self, MachineFile};
 use numalab_formats::memory_emulator::Curve;
 use numalab_formats::{architecture, gallery, mess};
 use numalab_host::bounded::{read_input, utf_16};
-use numalab_record::Document;
+use numalab_record::{Document, Kind};
 
 use super::error::MachineError;
 
@@ -114,6 +114,6 @@ pub fn run_document(place: &Path) -> Result<Document, MachineError> {
         return Ok(numalab_measure::read(place)?);
     }
     let bytes = bytes(place)?;
-    let read = Document::read(&String::from_utf8_lossy(&bytes));
+    let read = Kind::Run.read(&String::from_utf8_lossy(&bytes));
     read.map_err(|error| MachineError::file(place, error))
 }

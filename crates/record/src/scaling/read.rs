@@ -1,7 +1,5 @@
 //! Reads result files into steps.
 
-use std::fmt::Display;
-
 use super::error::ScalingError;
 use super::placement::{ScaleJson, StepJson, in_log, in_mapping_check};
 use super::{RankPlace, Scaling, ScalingMetric, ScalingStep, csv, name};
@@ -99,24 +97,24 @@ impl<'a> Companions<'a> {
             let name = file.path.strip_prefix(&prefix);
             name.is_some_and(|name| name.starts_with("slurm_") && name.ends_with(".log"))
         });
-        let mut damaged = |name: &str, error: &dyn Display| {
+        let mut damaged = |name: &str, error: serde_json::Error| {
             findings.push(format!("{prefix}{name} is damaged and not used: {error}"));
         };
         let json = format!("{stem}.json");
         let (mut run, mut earlier) = (None, None);
         match text(&json).map(|text| (Kind::of(text), text)) {
-            Some((Ok(Kind::Run), text)) => match Document::read(text) {
+            Some((Ok(Kind::Run), text)) => match serde_json::from_str::<Document>(text) {
                 Ok(document) => run = document.rank_table(),
-                Err(error) => damaged(&json, &error),
+                Err(error) => damaged(&json, error),
             },
             Some((_, text)) => match serde_json::from_str(text) {
                 Ok(step) => earlier = Some(step),
-                Err(error) => damaged(&json, &error),
+                Err(error) => damaged(&json, error),
             },
             None => {}
         }
         let scale = text(file::SCALE).and_then(|text| {
-            serde_json::from_str(text).map_err(|error| damaged(file::SCALE, &error)).ok()
+            serde_json::from_str(text).map_err(|error| damaged(file::SCALE, error)).ok()
         });
         Self {
             run,

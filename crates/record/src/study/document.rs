@@ -49,7 +49,7 @@ pub struct StudyRun {
 }
 
 /// A study's run with its journal.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StudyDocument {
     /// Everything known before the first sample.
     #[serde(flatten)]
@@ -109,21 +109,6 @@ pub enum StudyError {
 }
 
 impl StudyDocument {
-    /// Reads the JSON of a study with its journal, each part by itself as
-    /// [`Document::read`](crate::Document::read) does.
-    ///
-    /// # Errors
-    ///
-    /// [`KindError`] if it is of another kind, or does not match its schema.
-    pub fn read(json: &str) -> Result<Self, KindError> {
-        #[derive(Deserialize)]
-        struct Part {
-            journal: Vec<JournalEntry>,
-        }
-        let Part { journal } = Kind::Study.read(json)?;
-        Ok(Self { run: Kind::Study.read(json)?, journal })
-    }
-
     /// Joins the contents of `run.json` and `journal.jsonl`. An unterminated last line, as a crash
     /// leaves it, is dropped.
     ///

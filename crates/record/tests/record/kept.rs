@@ -53,7 +53,7 @@ fn every_kept_run_is_read_whole_with_each_sample_in_its_cell() {
         assert_eq!(ended, text(name, file::CELLS).lines().count(), "{name}");
         assert_eq!(document.run.schema, Kind::Run.schema(), "{name}");
         let again = serde_json::to_string(&document).unwrap();
-        assert_eq!(Document::read(&again).unwrap(), document, "{name}");
+        assert_eq!(Kind::Run.read::<Document>(&again).unwrap(), document, "{name}");
     }
 }
 
@@ -152,7 +152,7 @@ fn kept_studies_are_read_and_read_back_and_have_values_of_every_treatment() {
         assert_eq!(document.journal.len(), journal.lines().count(), "{directory}");
         assert_eq!(document.run.schema, Kind::Study.schema());
         let json = serde_json::to_string(&document).unwrap();
-        assert_eq!(StudyDocument::read(&json).unwrap(), document, "{directory}");
+        assert_eq!(Kind::Study.read::<StudyDocument>(&json).unwrap(), document, "{directory}");
         let sample = document.samples().next().expect("a sample");
         let metric = &sample.observation.readings[0].quantity.metric;
         let cells = document.cells(sample.workload, metric, Counted::Undisturbed);

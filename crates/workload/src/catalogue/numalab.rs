@@ -71,8 +71,8 @@ fn parse(text: &str) -> Result<Vec<Reading>, OutputError> {
     if let Some(readings) = probe {
         return serde_json::from_value(readings).map_err(unreadable);
     }
-    let document =
-        Document::read(text).map_err(|error| OutputError::NoJson { reason: error.to_string() })?;
+    let document: Document =
+        Kind::Run.read(text).map_err(|error| OutputError::NoJson { reason: error.to_string() })?;
     let readings: Vec<Reading> =
         Measured::ALL.into_iter().flat_map(|measured| readings_of(&document, measured)).collect();
     if readings.is_empty() {
