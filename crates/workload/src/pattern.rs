@@ -5,7 +5,7 @@ use numalab_stats::Direction;
 use crate::error::{OutputError, PatternError};
 use crate::number;
 use crate::rate::usual_direction;
-use crate::scale::{are_known, converted};
+use crate::scale::{are_known, converted, factor};
 
 /// Text with one placeholder in braces, for a number: `Time elapsed: {seconds} s`.
 ///
@@ -149,15 +149,7 @@ impl Pattern {
     fn prefix(&self, found: &Match<'_>) -> Option<f64> {
         let word = unit_at(found.rest);
         let is_attached = found.rest.starts_with(word) && self.after.is_empty();
-        let power = match word.strip_suffix('i').unwrap_or(word) {
-            "k" | "K" => 1,
-            "M" => 2,
-            "G" => 3,
-            "T" => 4,
-            _ => return None,
-        };
-        let base = if word.ends_with('i') { 1024.0_f64 } else { 1000.0 };
-        (is_attached && word != self.label).then(|| base.powi(power))
+        factor(word).filter(|_| is_attached && word != self.label)
     }
 
     fn matches_in_line<'a>(&self, line: &'a str) -> Vec<Match<'a>> {

@@ -56,16 +56,21 @@ fn scale(unit: &str) -> Option<Scale> {
         (true, false) => QuantityKind::Bits,
         (true, true) => QuantityKind::BitsPerSecond,
     };
+    let size = if prefix.is_empty() { 1.0 } else { factor(prefix)? };
+    Some(Scale { kind, size })
+}
+
+/// Returns the factor of a prefix such as `k` or `Mi`.
+pub(crate) fn factor(prefix: &str) -> Option<f64> {
     let (base, prefix) = prefix.strip_suffix('i').map_or((1e3_f64, prefix), |of| (1024.0, of));
     let power = match prefix {
-        "" if base == 1e3 => 0,
         "k" | "K" => 1,
         "M" => 2,
         "G" => 3,
         "T" => 4,
         _ => return None,
     };
-    Some(Scale { kind, size: base.powi(power) })
+    Some(base.powi(power))
 }
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ pub(crate) fn lead_of(program: &ProgramMemory, cost: &RemoteCost) -> Vec<Lead> {
     let elapsed = program.elapsed_ns as f64;
     // Threads wait for the slowest of them, where they meet.
     let slowest = cost.slowest.filter(|(_, ns)| elapsed > 0.0 && *ns >= WORTH_SHARE * elapsed);
-    let worth = slowest.is_some() || cost.remote_ns >= WORTH_SHARE * cost.time_ns;
+    let worth = slowest.is_some() || is_worth(cost.remote_ns, cost.time_ns);
     let mut lead = vec![Lead::new("Memory", memory, Mood::Plain)];
     lead.extend(page_faults(program, cost.time_ns));
     lead.extend(system_calls(program, cost.time_ns));
@@ -57,6 +57,10 @@ pub(crate) fn lead_of(program: &ProgramMemory, cost: &RemoteCost) -> Vec<Lead> {
     lead
 }
 
+fn is_worth(ns: f64, time_ns: f64) -> bool {
+    ns >= WORTH_SHARE * time_ns
+}
+
 fn percent(ns: f64, cost: &RemoteCost) -> String {
     format!("{} %", trimmed(100.0 * ns / cost.time_ns.max(1.0)))
 }
@@ -64,12 +68,12 @@ fn percent(ns: f64, cost: &RemoteCost) -> String {
 /// Reports what remote memory costs, given the thread that it slows most, and what it does not include.
 fn placement(program: &ProgramMemory, cost: &RemoteCost, slowest: Option<(u32, f64)>) -> Lead {
     let passed_ns = passed_between_nodes_ns(program) as f64;
-    let passes = passed_ns > 0.0 && passed_ns >= WORTH_SHARE * cost.time_ns;
+    let passes = passed_ns > 0.0 && is_worth(passed_ns, cost.time_ns);
     let costs = percent(cost.remote_ns, cost);
     let saved = |ns: f64| {
         format!(": about {} ms would be saved if every access were local.", figure(ns / 1e6))
     };
-    let is_costly = cost.remote_ns >= WORTH_SHARE * cost.time_ns;
+    let is_costly = is_worth(cost.remote_ns, cost.time_ns);
     let mut words = match slowest {
         _ if is_costly => {
             format!("Remote memory costs {costs} of the time") + &saved(cost.remote_ns)
@@ -109,7 +113,7 @@ fn page_faults(program: &ProgramMemory, time_ns: f64) -> Option<Lead> {
 
 /// Reports the time of system calls, if it is known and noticeable.
 fn system_calls(program: &ProgramMemory, time_ns: f64) -> Option<Lead> {
-    let worth = |of: &KernelTime| of.time_ns as f64 >= WORTH_SHARE * time_ns && of.time_ns > 0;
+    let worth = |of: &KernelTime| is_worth(of.time_ns as f64, time_ns) && of.time_ns > 0;
     let of = program.system_calls.filter(worth)?;
     let sentence = format!("{} system calls {}", of.count, taken(of, time_ns));
     Some(Lead::new("System calls", sentence, Mood::Plain))
