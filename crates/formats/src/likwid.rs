@@ -58,6 +58,22 @@ enum Open {
     Distances,
 }
 
+/// A line with a label.
+#[derive(Clone, Copy, Debug)]
+struct Field<'t> {
+    /// Number of the line in the text.
+    line: usize,
+    text: &'t str,
+    label: &'t str,
+    value: &'t str,
+}
+
+impl Field<'_> {
+    fn wrong(&self, expected: &str) -> ReadError {
+        malformed(self.line, self.text, expected)
+    }
+}
+
 #[derive(Debug)]
 struct Row {
     core: u32,
@@ -127,7 +143,7 @@ impl Reader {
         }
         if let Some((label, value)) = line.split_once(':') {
             let value = value.trim_matches([',', ' ', '\t']);
-            return self.field(number, line, label.trim(), value);
+            return self.field(Field { line: number, text: line, label: label.trim(), value });
         }
         if is_part(line) {
             return match self.columns.take() {
@@ -175,14 +191,8 @@ impl Reader {
         }
     }
 
-    fn field(
-        &mut self,
-        line: usize,
-        text: &str,
-        label: &str,
-        value: &str,
-    ) -> Result<(), ReadError> {
-        let wrong = |expected: &str| malformed(line, text, expected);
+    fn field(&mut self, of: Field<'_>) -> Result<(), ReadError> {
+        let Field { line, text, label, value } = of;
         self.open = None;
         let (name, id) = label.rsplit_once(' ').unwrap_or((label, ""));
         match (name, number(id)) {
@@ -194,31 +204,31 @@ impl Reader {
             ("Domain", Some(id)) => return self.domain(line, text, id),
             _ => {}
         }
-        let count = || value.parse().map_err(|_| wrong("a number"));
+        let count = || value.parse().map_err(|_| of.wrong("a number"));
         match label {
             "CPU name" => self.has_begun = true,
             "Sockets" => self.socket_count = Some(count()?),
             "NUMA domains" => self.domain_count = Some(count()?),
             "Domain" => {
-                let id = number(value).ok_or_else(|| wrong("the number of a domain"))?;
+                let id = number(value).ok_or_else(|| of.wrong("the number of a domain"))?;
                 return self.domain(line, text, id);
             }
             "Level" => {
-                let level = value.parse().map_err(|_| wrong("the level of a cache"))?;
+                let level = value.parse().map_err(|_| of.wrong("the level of a cache"))?;
                 let kind = if level == 1 { CacheKind::Data } else { CacheKind::Unified };
                 let (size_bytes, line_bytes, ways) = (None, None, None);
                 let groups = List::default();
                 self.levels.push(Level { level, kind, size_bytes, line_bytes, ways, groups });
             }
             "Size" | "Type" | "Associativity" | "Cache line size" | "Cache groups" => {
-                return self.of_level(line, text, label, value);
+                return self.of_level(of);
             }
             "Processors"
             | "Distances"
             | "Relative distance to nodes"
             | "Free memory"
             | "Total memory"
-            | "Memory" => return self.of_domain(line, text, label, value),
+            | "Memory" => return self.of_domain(of),
             label if IGNORED.contains(&label) => {}
             _ => self.around.push((line, text.to_owned())),
         }
@@ -234,19 +244,13 @@ impl Reader {
         Ok(())
     }
 
-    fn of_level(
-        &mut self,
-        line: usize,
-        text: &str,
-        label: &str,
-        value: &str,
-    ) -> Result<(), ReadError> {
-        let wrong = |expected: &str| malformed(line, text, expected);
-        let level = self.levels.last_mut().ok_or_else(|| wrong("`Level:` before it"))?;
+    fn of_level(&mut self, of: Field<'_>) -> Result<(), ReadError> {
+        let Field { line, label, value, .. } = of;
+        let level = self.levels.last_mut().ok_or_else(|| of.wrong("`Level:` before it"))?;
         let positive = || value.parse().ok().filter(|&value: &u32| value > 0);
         match label {
             "Size" => {
-                let bytes = size(value).ok_or_else(|| wrong("a size such as 32 kB"))?;
+                let bytes = size(value).ok_or_else(|| of.wrong("a size such as 32 kB"))?;
                 level.size_bytes = Some(bytes).filter(|&bytes| bytes > 0);
             }
             "Type" if value.starts_with("Unified") => level.kind = CacheKind::Unified,
@@ -262,23 +266,18 @@ impl Reader {
         Ok(())
     }
 
-    fn of_domain(
-        &mut self,
-        line: usize,
-        text: &str,
-        label: &str,
-        value: &str,
-    ) -> Result<(), ReadError> {
-        let wrong = |expected: &str| malformed(line, text, expected);
-        let domain = self.domains.last_mut().ok_or_else(|| wrong("`Domain:` before it"))?;
-        let bytes = |text: &str| size(text).ok_or_else(|| wrong("a size such as 24105.1 MB"));
+    fn of_domain(&mut self, of: Field<'_>) -> Result<(), ReadError> {
+        let Field { line, label, value, .. } = of;
+        let domain = self.domains.last_mut().ok_or_else(|| of.wrong("`Domain:` before it"))?;
+        let bytes = |text: &str| size(text).ok_or_else(|| of.wrong("a size such as 24105.1 MB"));
         match label {
             "Processors" => self.open = Some(Open::Processors),
             "Free memory" => domain.free_bytes = Some(bytes(value)?),
             "Total memory" => domain.total_bytes = Some(bytes(value)?),
             "Memory" => {
                 let parts = value.split_once(" free of total ");
-                let (free, total) = parts.ok_or_else(|| wrong("`free of total` between sizes"))?;
+                let (free, total) =
+                    parts.ok_or_else(|| of.wrong("`free of total` between sizes"))?;
                 (domain.free_bytes, domain.total_bytes) = (Some(bytes(free)?), Some(bytes(total)?));
             }
             _ => self.open = Some(Open::Distances),
