@@ -29,7 +29,10 @@ echo '== marked'; numalab mark --phase walk -- CHASE 0 0 1 4k 1 0
 # process has the disk open. Linux gives fewer huge pages where free memory is fragmented, so disks
 # are read until the node is full. Freed pages go to the node, not to a cpu's list; such lists still
 # hold up to 2 MiB, and give them back within 3 s (`vmstat_update`), after which one more disk takes
-# them.
+# them. Linux raises a node's watermarks for a while where it mixes kinds of pages in one block, and
+# kswapd then frees as much: a node that is full by the raised ones is not full afterwards.
+boost=$(cat /proc/sys/vm/watermark_boost_factor)
+echo 0 > /proc/sys/vm/watermark_boost_factor
 echo 100000 > /proc/sys/vm/percpu_pagelist_high_fraction
 huge=/sys/devices/system/node/node3/hugepages/hugepages-2048kB/nr_hugepages
 free=$(awk '/MemFree/ { print $4 }' /sys/devices/system/node/node3/meminfo)
@@ -52,6 +55,7 @@ echo 0 > /proc/sys/vm/zone_reclaim_mode
 exec 3<&- 4<&- 5<&- 6<&- 7<&- 8<&-
 echo 0 > $huge
 echo 0 > /proc/sys/vm/percpu_pagelist_high_fraction
+echo $boost > /proc/sys/vm/watermark_boost_factor
 echo '== weights'
 weights=/sys/kernel/mm/mempolicy/weighted_interleave
 if test -d $weights; then
