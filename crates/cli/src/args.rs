@@ -165,7 +165,7 @@ pub(crate) struct BandwidthArgs {
     /// Access order: sequential, stride:N, random
     #[arg(long, value_name = "PATTERN", default_value = "sequential")]
     pub pattern: AccessPattern,
-    /// Instruction set: sse2, avx2, avx512, neon, sve [default: the widest this CPU has]
+    /// Instruction set: sse2, avx2, avx512, neon, sve, or fastest: by a trial of each [default: fastest]
     #[arg(long, value_name = "ISA")]
     pub isa: Option<String>,
     /// Stream on one rank at a time

@@ -198,9 +198,10 @@ fn measure_size(
     let own = shared.iter().find(|shared| shared.ranks.contains(&team.rank()));
     let id = own.map_or(CellId(String::new()), |shared| shared.cell.id.clone());
     let worker = Worker { plan, context, host: &seat.host };
-    let samples = worker.measure(team, buffer, size_bytes, &id)?;
+    let (samples, isa) = worker.measure(team, buffer, size_bytes, &id)?;
     let still = buffer.claim().prove(context, pinned);
-    let found = still.map(|placement| RankResults { samples, placement });
+    let found =
+        still.map(|placement| RankResults { samples, placement: Placement { isa, ..placement } });
     gather(team, &found.map_err(|moved| moved.to_string()))
 }
 

@@ -173,6 +173,7 @@ impl MemoryClaim {
             pages_checked: proof.pages_checked,
             pages_per_node: proof.pages_per_node,
             bytes_per_page_size: proof.bytes_per_page_size,
+            isa: None,
         })
     }
 }

@@ -51,7 +51,7 @@ pub enum MeasureError {
     /// The hot set does not fit into the working set.
     #[error("--hot {hot}: expected at least a page and at most half of the working set, {half}")]
     HotSet { hot: String, half: String },
-    #[error("instruction set `{name}` is not available here: {available}")]
+    #[error("instruction set `{name}` is not available here: expected {available}")]
     UnknownIsa {
         name: String,
         /// The instruction sets of this machine.

@@ -25,8 +25,14 @@ impl StreamRules {
         Self { kernel: cell.kernel, pattern: cell.pattern, isa: cell.isa.clone() }
     }
 
-    /// Returns the instructions and the order, if the machine and streams have them.
-    pub(crate) fn checked(&self, seed: u64) -> Result<(Isa, Access), MeasureError> {
+    /// Returns the name of the stream's instruction set if a trial chose it.
+    pub fn chosen(&self, stream: &Stream<'_>) -> Option<IsaName> {
+        (self.isa == IsaName::fastest()).then(|| isa_name(stream.isa()))
+    }
+
+    /// Returns the instructions, `None` for the fastest, and the order, if the machine and streams
+    /// have them.
+    pub(crate) fn checked(&self, seed: u64) -> Result<(Option<Isa>, Access), MeasureError> {
         let access = match self.pattern {
             AccessPattern::Sequential => Access::Sequential,
             AccessPattern::Random => Access::Random { seed },
@@ -39,7 +45,11 @@ impl StreamRules {
                 return Err(MeasureError::NotAStream { pattern });
             }
         };
-        Ok((isa_named(&self.isa.0)?, access))
+        let isa = match &self.isa {
+            isa if *isa == IsaName::fastest() => None,
+            named => Some(isa_named(&named.0)?),
+        };
+        Ok((isa, access))
     }
 }
 
@@ -129,7 +139,8 @@ impl RoundLog {
     }
 }
 
-/// Creates a stream through all of `lines`, divided among its arrays.
+/// Creates a stream through all of `lines`, divided among its arrays. One pass brings page tables and
+/// caches into their steady state.
 ///
 /// # Errors
 /// [`MeasureError`] for an instruction set that the machine lacks, or a pattern that is not one of
@@ -142,7 +153,12 @@ pub fn stream_over<'m>(
     let kernel = membench_kernel(rules.kernel);
     let (isa, access) = rules.checked(context.settings.seed)?;
     let arrays = Arrays::split(kernel, lines)?;
-    Ok(Stream::new(kernel, access, isa, arrays)?)
+    let mut stream = Stream::new(kernel, access, isa.unwrap_or_else(Isa::detect), arrays)?;
+    stream.pass();
+    if isa.is_none() {
+        stream.choose_isa(&context.clock)?;
+    }
+    Ok(stream)
 }
 
 pub(crate) fn membench_kernel(kernel: StreamKernel) -> Kernel {
@@ -164,7 +180,8 @@ pub fn isa_name(isa: Isa) -> IsaName {
 fn isa_named(name: &str) -> Result<Isa, MeasureError> {
     let available = || Isa::ALL.into_iter().filter(|isa| isa.is_available());
     available().find(|isa| isa_name(*isa).0 == name).ok_or_else(|| {
-        let names: Vec<_> = available().map(|isa| isa_name(isa).0).collect();
+        let names = available().map(|isa| isa_name(isa).0);
+        let names: Vec<_> = std::iter::once(IsaName::fastest().0).chain(names).collect();
         MeasureError::UnknownIsa { name: name.to_owned(), available: names.join(", ") }
     })
 }

@@ -53,6 +53,7 @@ fn finished(cell: &Cell, outcome: Outcome) -> Finished {
         pages_checked: 1,
         pages_per_node: BTreeMap::from([(NodeId(0), 1)]),
         bytes_per_page_size: BTreeMap::from([(4096, 4096)]),
+        isa: None,
     };
     Finished { cell: cell.id.clone(), outcome, placements: vec![placement] }
 }

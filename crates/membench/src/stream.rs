@@ -8,6 +8,7 @@ mod loops;
 #[cfg_attr(target_arch = "x86_64", path = "stream/x86_64.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "stream/aarch64.rs")]
 mod arch;
+mod trial;
 
 pub use access::Access;
 pub use kernel::Kernel;
@@ -86,6 +87,7 @@ impl<'a> Arrays<'a> {
 #[derive(Debug)]
 pub struct Stream<'a> {
     kernel: Kernel,
+    isa: Isa,
     loops: Loops,
     pointers: Pointers,
     lines: usize,
@@ -130,12 +132,36 @@ impl<'a> Stream<'a> {
             return Err(StreamError::WrongArrays { kernel, given });
         }
         let scatter = Scatter::new(access, lines as u64)?;
-        Ok(Stream { kernel, loops, pointers, lines, position: 0, scatter, arrays: PhantomData })
+        Ok(Stream {
+            kernel,
+            isa,
+            loops,
+            pointers,
+            lines,
+            position: 0,
+            scatter,
+            arrays: PhantomData,
+        })
     }
 
     /// Returns the kernel.
     pub fn kernel(&self) -> Kernel {
         self.kernel
+    }
+
+    /// Returns the instruction set.
+    pub fn isa(&self) -> Isa {
+        self.isa
+    }
+
+    /// Continues in another instruction set.
+    ///
+    /// # Errors
+    /// [`StreamError::UnavailableIsa`] if the machine lacks it.
+    pub fn set_isa(&mut self, isa: Isa) -> Result<(), StreamError> {
+        self.loops = arch::loops(self.kernel, isa).ok_or(StreamError::UnavailableIsa { isa })?;
+        self.isa = isa;
+        Ok(())
     }
 
     /// Returns the size of one of its arrays.

@@ -191,3 +191,22 @@ fn invalid_streams_are_refused_with_the_reason() {
         Some(StreamError::UnavailableIsa { isa: foreign })
     );
 }
+
+#[test]
+fn a_stream_continues_in_another_set_where_it_was() {
+    for kernel in Kernel::ALL {
+        let (mut to, mut left, mut right) = (array(0, 60), array(1, 60), array(2, 60));
+        let arrays = arrays(kernel, &mut to, &mut left, &mut right);
+        let mut stream = Stream::new(kernel, Access::Sequential, Isa::detect(), arrays).unwrap();
+        for isa in available() {
+            stream.set_isa(isa).unwrap();
+            assert_eq!(stream.isa(), isa);
+            stream.advance(20);
+        }
+        let done = 60.min(20 * available().count());
+        drop(stream);
+        for (line, place) in to.iter().zip(0..).take(done) {
+            assert_eq!(*line, expected(kernel, place), "{kernel} {place}");
+        }
+    }
+}

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use numalab_topology::{CpuId, CpuSet, NodeId};
 use serde::{Deserialize, Serialize};
 
+use crate::experiment::IsaName;
+
 /// The method by which the node of the memory was determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -42,6 +44,9 @@ pub struct Placement {
     pub pages_per_node: BTreeMap<NodeId, u64>,
     /// Bytes of the buffer by the size of the pages behind them, in bytes.
     pub bytes_per_page_size: BTreeMap<u64, u64>,
+    /// The instruction set that the worker streamed in, if its cell leaves the choice to a trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isa: Option<IsaName>,
 }
 
 impl Placement {

@@ -49,6 +49,7 @@ fn finished(id: &str) -> Finished {
         pages_checked: 1,
         pages_per_node: BTreeMap::from([(NodeId(0), 1)]),
         bytes_per_page_size: BTreeMap::from([(4096, 4096)]),
+        isa: None,
     };
     Finished { cell: CellId(id.into()), outcome: Outcome::Precise, placements: vec![placement] }
 }

@@ -1,9 +1,8 @@
 //! `numalab bandwidth`.
 
 use numalab_launch::session::Work;
+use numalab_measure::StreamRules;
 use numalab_measure::kind::bandwidth::{BandwidthSpec, bandwidth_plan};
-use numalab_measure::{StreamRules, isa_name};
-use numalab_membench::Isa;
 use numalab_record::{IsaName, StreamKernel};
 
 use super::measuring::{run_cells, survey};
@@ -35,7 +34,7 @@ fn task(args: &BandwidthArgs) -> Result<Task<'_>, Failure> {
 fn isa(args: &BandwidthArgs) -> IsaName {
     match &args.isa {
         Some(name) => IsaName(name.to_lowercase()),
-        None => isa_name(Isa::detect()),
+        None => IsaName::fastest(),
     }
 }
 

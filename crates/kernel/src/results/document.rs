@@ -180,6 +180,7 @@ impl Results {
             pages_checked: pages,
             pages_per_node: BTreeMap::from([(worker.node, pages)]),
             bytes_per_page_size: BTreeMap::from([(boot.page_bytes, bytes)]),
+            isa: None,
         }
     }
 }

@@ -137,6 +137,7 @@ pub(super) mod tests {
             pages_checked: 16,
             pages_per_node: BTreeMap::from([(NodeId(0), 16)]),
             bytes_per_page_size: BTreeMap::new(),
+            isa: None,
         };
         Seat { host: host.to_owned(), policy: "bind:0".to_owned(), started_ns: 0, placement }
     }

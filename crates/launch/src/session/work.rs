@@ -5,7 +5,7 @@ use numalab_measure::{
     StreamRules, WindowValues, Windows, sample_here, stream_over,
 };
 use numalab_membench::{Stamp, virtual_time};
-use numalab_record::{CellId, Metric, Sample};
+use numalab_record::{CellId, IsaName, Metric, Sample};
 
 use super::{ChaseRules, SessionError, SessionPlan, Work};
 use crate::team::Team;
@@ -28,16 +28,20 @@ pub(super) struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    /// Measures this rank's windows of one size; empty if it had no turn.
+    /// Measures this rank's windows of one size; empty if it had no turn. Returns the instruction
+    /// set that a trial chose, too.
     pub fn measure(
         &self,
         team: &mut Team,
         buffer: &mut Buffer,
         size_bytes: u64,
         cell: &CellId,
-    ) -> Result<Vec<Sample>, SessionError> {
+    ) -> Result<(Vec<Sample>, Option<IsaName>), SessionError> {
         match &self.plan.work {
-            Work::Latency(rules) => self.latency(team, buffer, size_bytes, (*rules, cell)),
+            Work::Latency(rules) => {
+                let samples = self.latency(team, buffer, size_bytes, (*rules, cell))?;
+                Ok((samples, None))
+            }
             Work::Bandwidth(rules) => self.bandwidth(team, buffer, size_bytes, (rules, cell)),
         }
     }
@@ -97,7 +101,7 @@ impl Worker<'_> {
         buffer: &mut Buffer,
         size_bytes: u64,
         (rules, cell): (&StreamRules, &CellId),
-    ) -> Result<Vec<Sample>, SessionError> {
+    ) -> Result<(Vec<Sample>, Option<IsaName>), SessionError> {
         let clock = self.context.clock();
         let made =
             buffer.lines(size_bytes).and_then(|lines| stream_over(self.context, rules, lines));
@@ -133,7 +137,7 @@ impl Worker<'_> {
                 }
             }
         }
-        Ok(samples.into_taken())
+        Ok((samples.into_taken(), rules.chosen(&stream)))
     }
 
     /// Returns the interval in which all ranks of this host streamed.

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use numalab_membench::{Barrier, Isa, virtual_time};
+use numalab_membench::{Barrier, virtual_time};
 use numalab_record::{
     AccessPattern, BandwidthCell, Cell, Effort, Experiment, IsaName, Metric, Outcome, Pages,
     Placement, StreamKernel, WorkerPlan,
@@ -22,7 +22,7 @@ use crate::measured::{Give, Measured};
 use crate::sampling::{Samples, WindowValues};
 use crate::scope::{MatrixShape, Scope, all_workers, matrix_workers};
 use crate::share::Share;
-use crate::stream::{RoundLog, Span, StreamRules, isa_name, stream_over};
+use crate::stream::{RoundLog, Span, StreamRules, stream_over};
 use crate::survey::Survey;
 use crate::target::Target;
 use crate::team::{abort_on_error, give_and_join};
@@ -125,7 +125,7 @@ pub(super) fn beyond_caches(survey: &Survey<'_>, size_bytes: u64) -> Vec<Cell> {
     let spec = |pattern| BandwidthSpec {
         pattern,
         pages: survey.pages,
-        isa: isa_name(Isa::detect()),
+        isa: IsaName::fastest(),
         size_bytes,
     };
     let sequential = spec(AccessPattern::Sequential);
@@ -240,9 +240,9 @@ impl<'a> TeamWork<'a> {
         for (number, &(cell, bandwidth)) in self.cells.iter().enumerate() {
             let samples =
                 sender.map(|_| Samples::new(self.context, &cell.id, self.share.limit(number)));
-            let ended = self.stream_one(index, bandwidth, &mut buffer, samples)?;
+            let (ended, isa) = self.stream_one(index, bandwidth, &mut buffer, samples)?;
             // Proven after the cell, since pages can be migrated while it runs.
-            let placement = claim.prove(self.context, &pinned)?;
+            let placement = Placement { isa, ..claim.prove(self.context, &pinned)? };
             *lock(&self.placements[index]) = Some(placement);
             // Every placement is stored before the leader collects them.
             self.barrier.wait()?;
@@ -264,18 +264,18 @@ impl<'a> TeamWork<'a> {
         Ok(())
     }
 
-    /// Streams in rounds until the leader, which has the samples, ends the cell.
+    /// Streams in rounds until the leader, which has the samples, ends the cell. Returns what the
+    /// leader found, and the instruction set that a trial chose.
     fn stream_one(
         &self,
         index: usize,
         bandwidth: &BandwidthCell,
         buffer: &mut Buffer,
         mut samples: Option<Samples<'a>>,
-    ) -> Result<Option<(Outcome, Samples<'a>)>, MeasureError> {
+    ) -> Result<(Option<(Outcome, Samples<'a>)>, Option<IsaName>), MeasureError> {
         let lines = buffer.lines(bandwidth.size_bytes)?;
-        let mut stream = stream_over(self.context, &StreamRules::of(bandwidth), lines)?;
-        // One unmeasured pass brings page tables and caches into their steady state.
-        stream.pass();
+        let rules = StreamRules::of(bandwidth);
+        let mut stream = stream_over(self.context, &rules, lines)?;
         loop {
             self.barrier.wait()?;
             self.align(samples.is_some())?;
@@ -294,7 +294,7 @@ impl<'a> TeamWork<'a> {
             }
             self.barrier.wait()?;
             if self.cell_is_over.load(Ordering::Relaxed) {
-                return Ok(outcome.zip(samples));
+                return Ok((outcome.zip(samples), rules.chosen(&stream)));
             }
         }
     }

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
-use numalab_membench::{Access, Arrays, Barrier, Isa, Stamp, Stream, Throttle, generate};
+use numalab_membench::{Barrier, Stamp, Throttle, generate};
 use numalab_record::{
-    AccessPattern, Cell, Effort, Experiment, LoadedCell, Metric, Pages, Placement, StreamKernel,
-    WorkerPlan,
+    AccessPattern, Cell, Effort, Experiment, IsaName, LoadedCell, Metric, Pages, Placement,
+    StreamKernel, WorkerPlan,
 };
 use numalab_topology::{CpuId, Machine, NodeId, NodeSet};
 
@@ -21,7 +21,7 @@ use crate::measured::{Give, Measured};
 use crate::sampling::{Samples, sample_here};
 use crate::scope::{Scope, all_workers};
 use crate::share::Share;
-use crate::stream::membench_kernel;
+use crate::stream::{StreamRules, stream_over};
 use crate::survey::Survey;
 use crate::target::Target;
 use crate::team::{give_and_join, give_up_on_error};
@@ -297,10 +297,10 @@ impl<'a> LoadedTeam<'a> {
         let source = MemorySource::Node(worker.node);
         let mut buffer = Buffer::touched(self.context, size_bytes, pages, source)?;
         let claim = buffer.claim();
-        let kernel = membench_kernel(kernel);
-        let arrays = Arrays::split(kernel, buffer.lines(size_bytes)?)?;
-        // The fastest instructions: load workers matter only by their traffic.
-        let mut stream = Stream::new(kernel, Access::Sequential, Isa::detect(), arrays)?;
+        // Load workers matter only by their traffic.
+        let pattern = AccessPattern::Sequential;
+        let rules = StreamRules { kernel, pattern, isa: IsaName::fastest() };
+        let mut stream = stream_over(self.context, &rules, buffer.lines(size_bytes)?)?;
         claim.prove(self.context, &pinned)?;
         for &(_, loaded) in &self.cells {
             self.barrier.wait()?;

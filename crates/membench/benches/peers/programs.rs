@@ -27,14 +27,8 @@ struct Peer {
     unit_bytes: f64,
 }
 
-/// Compares with likwid-bench's loops for the widest instruction set that it and this machine have.
+/// Compares with likwid-bench's loops for every instruction set that this machine has.
 pub fn compare_with_likwid() {
-    let suffix = match Isa::detect() {
-        Isa::Avx512 => "_avx512",
-        Isa::Avx2 => "_avx",
-        Isa::Sse2 => "_sse",
-        Isa::Neon | Isa::Sve => "",
-    };
     let loops = [
         ("load", Kernel::Read),
         ("store", Kernel::Write),
@@ -43,18 +37,32 @@ pub fn compare_with_likwid() {
         ("copy_mem", Kernel::NtCopy),
         ("stream", Kernel::Triad),
     ];
-    compare(&loops.map(|(name, kernel)| {
-        let variant = format!("{name}{suffix}");
-        let bytes = ARRAY_BYTES * kernel.arrays();
-        Peer {
-            program: "likwid-bench",
-            arguments: format!("-t {variant} -w S0:{bytes}B:1 -i {PASSES}"),
-            variant,
-            kernel,
-            label: "MByte/s:",
-            unit_bytes: 1e6,
-        }
-    }));
+    let sets = Isa::ALL.into_iter().filter(|isa| isa.is_available());
+    let suffixes: Vec<&str> = sets.map(likwid_suffix).collect();
+    let peers = loops.iter().flat_map(|&(name, kernel)| {
+        suffixes.iter().map(move |suffix| {
+            let variant = format!("{name}{suffix}");
+            let bytes = ARRAY_BYTES * kernel.arrays();
+            Peer {
+                program: "likwid-bench",
+                arguments: format!("-t {variant} -w S0:{bytes}B:1 -i {PASSES}"),
+                variant,
+                kernel,
+                label: "MByte/s:",
+                unit_bytes: 1e6,
+            }
+        })
+    });
+    compare(&peers.collect::<Vec<_>>());
+}
+
+fn likwid_suffix(isa: Isa) -> &'static str {
+    match isa {
+        Isa::Avx512 => "_avx512",
+        Isa::Avx2 => "_avx",
+        Isa::Sse2 => "_sse",
+        Isa::Neon | Isa::Sve => "",
+    }
 }
 
 /// Compares with sysbench's memory test, on one block of an array's size.
@@ -109,10 +117,11 @@ fn compare(peers: &[Peer]) {
     println!();
 }
 
-/// Makes a run of ours that matches theirs.
+/// Makes a run of ours that matches theirs, in the instruction set that a trial finds.
 fn ours(kernel: Kernel, clock: &Clock) -> f64 {
     let mut memory = Memory::new(kernel.arrays() * ARRAY_BYTES, Pages::Small);
     let mut stream = streaming::stream(kernel, Access::Sequential, Isa::detect(), memory.lines());
+    stream.choose_isa(clock).expect("a steady clock");
     streaming::rate(clock, || (0..PASSES).map(|_| stream.pass()).sum())
 }
 

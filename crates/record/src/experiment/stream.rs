@@ -68,10 +68,18 @@ impl StreamKernel {
     }
 }
 
-/// The name of an instruction set: `avx512`, `neon`.
+/// The name of an instruction set: `avx512`, `neon`; `fastest` for the machine's fastest one, which
+/// each worker finds by a trial.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct IsaName(pub String);
+
+impl IsaName {
+    /// Returns the name that leaves the choice to a trial.
+    pub fn fastest() -> Self {
+        Self("fastest".to_owned())
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -201,6 +201,7 @@ fn the_end_of_a_cell_follows_its_proof_of_place() {
         pages_checked: 2,
         pages_per_node: BTreeMap::from([(NodeId(0), 2)]),
         bytes_per_page_size: BTreeMap::from([(4096, 8192)]),
+        isa: None,
     };
     let expected = json!({"cpu": 1, "cpu_node": null, "affinity": "1", "memory_node": 0,
         "address": 4096, "buffer_bytes": 8192, "method": "numa-maps", "pages_checked": 2,

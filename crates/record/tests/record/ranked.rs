@@ -22,6 +22,7 @@ fn placement(cpu: u32) -> Placement {
         pages_checked: 3,
         pages_per_node: BTreeMap::from([(NodeId(0), 1), (NodeId(3), 2)]),
         bytes_per_page_size: BTreeMap::new(),
+        isa: None,
     }
 }
 

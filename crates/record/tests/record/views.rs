@@ -148,6 +148,7 @@ fn placed(pages_per_node: &[(u32, u64)]) -> Placement {
         pages_checked: 0,
         pages_per_node: bytes(pages_per_node),
         bytes_per_page_size: BTreeMap::new(),
+        isa: None,
     }
 }
 

@@ -160,6 +160,7 @@ impl Builder {
             pages_checked: bytes / page_bytes,
             pages_per_node: BTreeMap::from([(worker.node, bytes / page_bytes)]),
             bytes_per_page_size: BTreeMap::from([(page_bytes, bytes)]),
+            isa: None,
         };
         workers.into_iter().map(placement).collect()
     }

@@ -1,8 +1,8 @@
 //! Figures of runs: progress, cores, matrices, remote cost, bandwidths, cores' distance, proofs.
 
 use numalab_record::{
-    AccessPattern, BandwidthCell, CellResult, Document, LatencyCell, Metric, Outcome, Pages,
-    StreamKernel, Team,
+    AccessPattern, BandwidthCell, CellResult, Document, IsaName, LatencyCell, Metric, Outcome,
+    Pages, StreamKernel, Team,
 };
 use numalab_results::run::{
     Axis, Home, MemoryPeak, Nearness, Progress, Remote, RemotePair, Summary,
@@ -213,6 +213,20 @@ fn local_bandwidth_has_one_row_for_each_kernel_and_order_sequential_ones_first()
         bandwidths.local_with(workers).iter().map(|row| row.figure.median).collect()
     };
     assert_eq!((figures(1), figures(2), figures(3)), (vec![10.0, 8.0, 3.0], vec![19.0], vec![]));
+}
+
+#[test]
+fn a_stream_is_in_its_own_instruction_set_or_in_those_that_trials_chose() {
+    let both = stream(vec![worker(0, 0), worker(1, 0)]);
+    let fastest = BandwidthCell { isa: IsaName::fastest(), ..both.clone() };
+    let mut tried = bandwidth(fastest, 20.0);
+    for (placement, isa) in tried.placements.iter_mut().zip(["sse2", "avx2"]) {
+        placement.isa = Some(IsaName(isa.to_owned()));
+    }
+    let of = document(vec![bandwidth(both, 20.0), tried]);
+    let rows = Summary::of(&of).bandwidth.rows;
+    let isas: Vec<Vec<&str>> = rows.iter().map(|row| row.isas.iter().copied().collect()).collect();
+    assert_eq!(isas, [vec!["avx2"], vec!["avx2", "sse2"]]);
 }
 
 #[test]

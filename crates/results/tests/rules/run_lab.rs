@@ -105,6 +105,7 @@ pub fn placement(worker: WorkerPlan) -> Placement {
         pages_checked: 10,
         pages_per_node: BTreeMap::from([(worker.node, 10)]),
         bytes_per_page_size: BTreeMap::from([(4096, 64 * MIB)]),
+        isa: None,
     }
 }
 

@@ -1,9 +1,11 @@
 use numalab_host::base_pages;
+use numalab_membench::{Isa, Line};
 use numalab_topology::{CpuId, NodeId};
 
 use super::*;
 use crate::kind::c2c::{c2c_cells, c2c_pairs};
 use crate::kind::loaded::{load_workers, loaded_cells, loaded_surface};
+use crate::stream::isa_name;
 use crate::test_machines::{ids, machine, whole, with_memory_alone};
 use numalab_record::LoadedCell;
 
@@ -84,7 +86,23 @@ fn a_stream_in_the_order_of_a_chase_and_an_unknown_isa_are_refused_by_name() {
     let error = refused(AccessPattern::Sequential, "abacus");
     assert!(matches!(&error, MeasureError::UnknownIsa { name, .. } if name == "abacus"));
     let message = error.to_string();
-    assert!(message.starts_with("instruction set `abacus` is not available here: "), "{message}");
+    let expected = "instruction set `abacus` is not available here: expected fastest, ";
+    assert!(message.starts_with(expected), "{message}");
+}
+
+#[test]
+fn a_stream_in_the_fastest_set_says_which_one_that_is() {
+    let context = MeasureContext::for_tests();
+    let mut lines = vec![Line::ZERO; 4096];
+    let mut chosen = |isa| {
+        let rules =
+            StreamRules { kernel: StreamKernel::Read, pattern: AccessPattern::Sequential, isa };
+        let stream = stream_over(&context, &rules, &mut lines).unwrap();
+        rules.chosen(&stream)
+    };
+    let found = chosen(IsaName::fastest()).unwrap();
+    assert!(Isa::ALL.iter().any(|&isa| isa.is_available() && isa_name(isa) == found), "{found:?}");
+    assert_eq!(chosen(isa_name(Isa::detect())), None);
 }
 
 #[test]

@@ -18,6 +18,8 @@ pub struct BandwidthRow<'a> {
     pub figure: Figure,
     /// True if every worker used the memory of its own node.
     pub is_local: bool,
+    /// The names of the instruction sets that its workers streamed in.
+    pub isas: BTreeSet<&'a str>,
 }
 
 /// All bandwidth figures of a run.
@@ -55,6 +57,7 @@ impl<'a> Bandwidths<'a> {
                     cell,
                     figure: summary.figure(Metric::Bandwidth)?.clone(),
                     is_local: is_local(summary, cell, machine),
+                    isas: isas(summary, cell),
                 })
             })
             .collect();
@@ -104,6 +107,13 @@ fn weights(by_node: &Matrix, machine: &Machine) -> Vec<MeasuredWeight> {
     joined
         .map(|((node, weight), (_, gb_per_s))| MeasuredWeight { node, gb_per_s, weight })
         .collect()
+}
+
+/// Returns the instruction sets that trials chose, or the cell's own.
+fn isas<'a>(summary: &CellSummary<'a>, cell: &'a BandwidthCell) -> BTreeSet<&'a str> {
+    let chosen = summary.placements.iter().filter_map(|placement| placement.isa.as_ref());
+    let chosen: BTreeSet<&str> = chosen.map(|isa| isa.0.as_str()).collect();
+    if chosen.is_empty() { BTreeSet::from([cell.isa.0.as_str()]) } else { chosen }
 }
 
 fn is_local(summary: &CellSummary<'_>, cell: &BandwidthCell, machine: &Machine) -> bool {

@@ -136,7 +136,7 @@ fn bandwidth_table(bandwidth: &Bandwidths<'_>) -> Table {
             figure(row.figure.median),
             interval_text(row.figure.interval),
             row.cell.pages.name().to_owned(),
-            row.cell.isa.0.clone(),
+            row.isas.iter().copied().collect::<Vec<_>>().join(", "),
         ]
     });
     Table::new("All workers together, in GB/s")
