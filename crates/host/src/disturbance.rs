@@ -14,7 +14,6 @@ use numalab_topology::CpuId;
 pub use system::{SystemSnapshot, SystemWatch};
 pub use thread::ThreadSnapshot;
 
-/// A disturbance of one window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// The scheduler preempted the thread.

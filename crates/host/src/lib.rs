@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 #![expect(missing_docs, reason = "fields of errors and records that their names explain")]
+#![expect(clippy::missing_errors_doc, reason = "error types that list what can fail")]
 
 mod affinity;
 mod allowed;

@@ -66,19 +66,16 @@ pub enum SysfsError {
     /// The directory does not exist.
     #[error("{0}: no such directory")]
     NoDirectory(PathBuf),
-    /// A file, such as an archive of a tree.
     #[error(
         "{0}: not a directory: unpack it (tar xf FILE), and give the directory with sys/ and proc/"
     )]
     NotDirectory(PathBuf),
-    /// The running system reports no size of memory in any file.
     #[error(
         "/proc/meminfo has no MemTotal, nor has any /sys/devices/system/node/node*/meminfo: this \
          system's memory is unknown; mount /proc (mount -t proc proc /proc), or start the \
          container with it"
     )]
     NoMemory,
-    /// The running system has several nodes, but does not show them.
     #[error(
         "/sys/devices/system/node is missing, and this process may use memory of nodes {nodes}: the \
          nodes' cpus are unknown; mount /sys (mount -t sysfs sysfs /sys), or start the container with \

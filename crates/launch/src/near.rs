@@ -42,7 +42,6 @@ pub enum NearError {
         /// Names of devices, the most similar first.
         known: Vec<String>,
     },
-    /// The device's node is unknown.
     #[error(
         "--near {name}: the firmware names no node for {device} (its numa_node is -1); --numa=NODE \
          binds to one"

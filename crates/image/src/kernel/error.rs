@@ -33,7 +33,6 @@ pub enum KernelError {
     },
     #[error("package {package}: no file boot/vmlinuz-* in it")]
     NoImage { package: String },
-    /// The kernel is for a processor other than the guest's.
     #[error("{path}: a kernel for {}, expected one for {}", .found.name(), .expected.name())]
     OtherProcessor {
         path: PathBuf,

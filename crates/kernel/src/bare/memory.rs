@@ -69,7 +69,6 @@ impl Run {
         Ok(Self { first, frames, node })
     }
 
-    /// Returns the number of frames.
     pub fn frames(&self) -> u64 {
         self.frames
     }

@@ -6,7 +6,6 @@ use super::{BindError, Binding, Home, NodeChoice, PolicyKind, Seats, cpus_withou
 use crate::identity::{Launcher, Task, VariableLookup, not_a_rank};
 use crate::near::Near;
 
-/// CPUs that ranks run on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RankCpus {
     /// Each rank on its own cpu, in the order given.

@@ -48,7 +48,6 @@ impl Captured {
 pub enum Remark {
     /// No latency was measured between a pair of nodes.
     NoLatency {
-        /// The cpus' node.
         from: NodeId,
         /// The memory's node.
         to: NodeId,
@@ -65,7 +64,6 @@ pub enum Remark {
     },
     /// The sweep contradicts the reported cache size, and the file has the size found.
     CacheFound {
-        /// The cache's level.
         level: u8,
         /// The size from the sweep in bytes, rounded to whole sets.
         found_bytes: u64,
@@ -74,14 +72,12 @@ pub enum Remark {
     },
     /// Other guests of the host use a cache as well, and evict lines that are not used.
     CacheShared {
-        /// The cache's level.
         level: u8,
         /// The mean time in ns after which a line is gone.
         life_ns: f64,
     },
     /// The sweep shows no plateau of a cache, because others use most of it: the file has a bound.
     CacheHidden {
-        /// The cache's level.
         level: u8,
         /// The upper bound of its latency, in ns.
         at_most_ns: f64,
@@ -132,7 +128,6 @@ pub enum Remark {
     },
     /// There is no table for this core; instruction latencies come from that of the nearest family.
     CoreNearest {
-        /// The family with the table.
         family: Family,
         /// The core, as CPUID identifies it.
         cpu: String,

@@ -38,9 +38,6 @@ impl<'a> Sampler<'a> {
     }
 
     /// Checks that samples run what a commit's build makes.
-    ///
-    /// # Errors
-    /// [`BisectError::BuildUnused`].
     pub(super) fn check(&self) -> Result<(), BisectError> {
         let is_setting = |kind: &BackendKind| {
             kind.built_file.is_some() || kind.levels.iter().any(|level| level.name == KERNEL)
