@@ -22,12 +22,7 @@ pub enum Reason {
         switches: u64,
     },
     /// The thread ended on another cpu than it began on.
-    Migrated {
-        /// The cpu at the beginning.
-        from: CpuId,
-        /// The cpu at the end.
-        to: CpuId,
-    },
+    Migrated { from: CpuId, to: CpuId },
     /// The thread was off its cpu for a part of the time: preempted, interrupted, or descheduled by
     /// the hypervisor.
     OffCpu {

@@ -39,11 +39,7 @@ pub enum MappingError {
         no_limit: &'static str,
     },
     #[error("this kernel has no pages of {pages}: expected one of {}{}", listed(here), needs(*pages))]
-    HugePagesUnsupported {
-        pages: Pages,
-        /// The pages of this machine.
-        here: Vec<Pages>,
-    },
+    HugePagesUnsupported { pages: Pages, here: Vec<Pages> },
     /// The pages are a size of transparent huge pages smaller than that of `thp`.
     #[error(
         "{pages} is only a size of transparent huge pages here, which the kernel mixes with other \
@@ -51,12 +47,7 @@ pub enum MappingError {
          pages: expected one of {}",
         listed(here)
     )]
-    TransparentSize {
-        pages: Pages,
-        /// The pages of this machine.
-        here: Vec<Pages>,
-    },
-    /// The memory does not exist or may not be used.
+    TransparentSize { pages: Pages, here: Vec<Pages> },
     #[error("no memory for {size_bytes} bytes{}: choose a smaller size, or raise the limit (ulimit -v, the cgroup's memory.max, vm.overcommit_memory)", on_node(*.node))]
     OutOfMemory {
         size_bytes: usize,

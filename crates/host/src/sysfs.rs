@@ -42,7 +42,7 @@ const ODD: [&str; 5] = [
 
 /// A machine, with the irregularities of its files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reading {
+pub struct MachineReading {
     pub machine: Machine,
     /// Values that were ignored, replaced or are unusual, with file and value.
     pub findings: Vec<Finding>,
@@ -110,7 +110,7 @@ impl Classed for SysfsError {
 /// [`SysfsError::NoCpus`] if no source lists a cpu, [`SysfsError::NoDirectory`] or
 /// [`SysfsError::NotDirectory`] if that is why,
 /// [`SysfsError::NoMemory`] if nothing on the running system lists any memory.
-pub fn read_machine(root: &Root) -> Result<Reading, SysfsError> {
+pub fn read_machine(root: &Root) -> Result<MachineReading, SysfsError> {
     read(root, |_, _| Vec::new())
 }
 
@@ -118,7 +118,7 @@ pub fn read_machine(root: &Root) -> Result<Reading, SysfsError> {
 ///
 /// # Errors
 /// As [`read_machine`].
-pub fn read_machine_and_devices(root: &Root) -> Result<Reading, SysfsError> {
+pub fn read_machine_and_devices(root: &Root) -> Result<MachineReading, SysfsError> {
     read(root, devices::read)
 }
 
@@ -132,7 +132,7 @@ pub fn generic_initiators(root: &Root) -> NodeSet {
 fn read(
     root: &Root,
     devices: impl FnOnce(&mut Reader<'_>, &[Node]) -> Vec<Device>,
-) -> Result<Reading, SysfsError> {
+) -> Result<MachineReading, SysfsError> {
     let mut reader = Reader::new(root);
     let mut allowed = root.is_live().then(|| allowed_now().ok()).flatten();
     let usable = allowed.as_ref().map(|allowed| &allowed.cpus);
@@ -186,7 +186,7 @@ fn read(
     let mut findings = reader.findings.into_list();
     let odd = |code: &str| ODD.contains(&code);
     findings.extend(machine.validate().into_iter().filter(|finding| odd(&finding.code)));
-    Ok(Reading { machine, findings })
+    Ok(MachineReading { machine, findings })
 }
 
 fn no_cpus(root: &Root) -> SysfsError {

@@ -208,7 +208,7 @@ impl Binding {
         let named = match choice {
             NodeChoice::Unsaid => vec![NodeId(0)],
             NodeChoice::Auto => automatic(kind, machine, &present, of_devices),
-            NodeChoice::InTurn(chosen) => chosen.of(&present).iter().collect(),
+            NodeChoice::InTurn(chosen) => chosen.select_from(&present).iter().collect(),
             NodeChoice::List(nodes) => nodes.clone(),
         };
         if named.is_empty() {
@@ -236,7 +236,7 @@ impl Binding {
                 (NodeChoice::Auto | NodeChoice::InTurn(_), task) => {
                     task.map_or(Ok(0), local_rank)? % entries
                 }
-                _ => Seats { option: "--numa", what: "node", entries }.of(task)?,
+                _ => Seats { option: "--numa", what: "node", entries }.entry_of(task)?,
             };
             NodeSet::from_iter([named.get(seat).copied().unwrap_or_default()])
         };

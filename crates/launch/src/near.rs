@@ -51,14 +51,7 @@ pub enum NearError {
     #[error(
         "--near {name}: {device} is near node {node}, and no other node has cpus and memory for this process; nodes {present} have memory: --numa=NODE binds to one"
     )]
-    NoMemory {
-        name: String,
-        device: String,
-        /// The device's node.
-        node: NodeId,
-        /// Nodes with memory.
-        present: NodeSet,
-    },
+    NoMemory { name: String, device: String, node: NodeId, present: NodeSet },
 }
 
 fn expected(known: &[String]) -> String {

@@ -37,11 +37,7 @@ pub enum TeamError {
         place: String,
     },
     #[error("rank {rank} is gone (process {process} on this host): it was killed or failed")]
-    Gone {
-        /// The local rank.
-        rank: usize,
-        process: u32,
-    },
+    Gone { rank: usize, process: u32 },
     #[error("another rank aborted")]
     GaveUp,
     /// The rendezvous failed.

@@ -91,7 +91,7 @@ impl Seats {
     ///
     /// # Errors
     /// [`SeatError`] if the list has another length, or a deciding number is unknown.
-    pub fn of(self, task: Option<&Task>) -> Result<usize, SeatError> {
+    pub fn entry_of(self, task: Option<&Task>) -> Result<usize, SeatError> {
         let Self { option, what, entries } = self;
         let Some(task) = task else {
             let no_rank = SeatError::NoRank { option, entries, what };

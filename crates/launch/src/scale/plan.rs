@@ -47,7 +47,7 @@ impl Manifest {
         let left_out = allowed.map(|of| machine.online_cpus().difference(&of.cpus));
         let left_out = left_out.unwrap_or_default();
         let all = machine.nodes.iter().map(|node| node.id).collect();
-        self.domains = domains.of(&all).iter().collect();
+        self.domains = domains.select_from(&all).iter().collect();
         let sizes = &self.memory_sizes;
         self.steps = steps(&architecture, self.mode, &self.domains, sizes, self.with_smt)?;
         (self.system, self.partition) = (architecture.system, architecture.partition);
