@@ -52,13 +52,7 @@ pub enum ContentsError {
     #[error("{path}: no such program on this machine; expected an existing file")]
     NoProgram { path: PathBuf },
     #[error("{path}: a program for {}, expected one for {}", .found.name(), .expected.name())]
-    OtherProcessor {
-        path: PathBuf,
-        /// The processor of the program.
-        found: Architecture,
-        /// The processor of the guest.
-        expected: Architecture,
-    },
+    OtherProcessor { path: PathBuf, found: Architecture, expected: Architecture },
     #[error("this program's path: {reason}")]
     Own { reason: String },
     /// The numalab for the guest's processor is missing.

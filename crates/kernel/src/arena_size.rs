@@ -22,7 +22,7 @@ pub struct ArenaRequest {
     pub free_bytes: u64,
     /// Number of nodes over which an arena is spread.
     pub nodes: u64,
-    /// Arenas at a time.
+    /// Number of arenas in use at a time, one per thread.
     pub threads: u64,
     pub piece_bytes: u64,
 }
@@ -44,7 +44,7 @@ pub enum ArenaError {
     mib(*.arena_bytes), mib(*.free_bytes), mib(*.least_memory_bytes), mib(*.most_arena_bytes)
 )]
 pub struct ArenasDoNotFit {
-    /// Arenas at a time.
+    /// Number of arenas in use at a time, one per thread.
     pub threads: u64,
     pub arena_bytes: u64,
     pub free_bytes: u64,

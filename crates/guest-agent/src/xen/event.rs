@@ -31,8 +31,11 @@ pub enum XenEvent {
         seconds: f64,
     },
     /// A domain is excluded from the following steps.
-    Lost { domain: String, phase: LostPhase, reason: String },
-    /// The placement of a domain.
+    Lost {
+        domain: String,
+        phase: LostPhase,
+        reason: String,
+    },
     Placed(DomainPlace),
     /// A domain has finished a job.
     Answered(DomainAnswer),

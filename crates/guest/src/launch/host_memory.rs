@@ -32,11 +32,7 @@ pub struct HostMemory {
 pub enum HostMemoryError {
     /// This QEMU lacks the feature.
     #[error("this QEMU does not support {what}")]
-    Unable {
-        /// The feature that it lacks.
-        what: &'static str,
-    },
-    /// Linux does not boot in this little memory.
+    Unable { what: &'static str },
     #[error(
         "{} of memory: Linux with numalab's image needs at least {}",
         format_bytes(*.memory_bytes), format_bytes(LEAST_LINUX_BYTES)

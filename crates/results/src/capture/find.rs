@@ -83,10 +83,7 @@ pub enum Remark {
         at_most_ns: f64,
     },
     /// A cache that the sweep did not find is omitted.
-    NoCache {
-        /// The cache's level.
-        level: u8,
-    },
+    NoCache { level: u8 },
     /// There is no sweep over sizes: caches are as reported, without hit latencies.
     NoSweep,
     /// The number of outstanding lines follows from the read bandwidth by Little's law; prefetch
@@ -117,15 +114,9 @@ pub enum Remark {
     },
     /// Instruction latencies come from the table of the core's family, identified by vendor, family and
     /// model in CPUID.
-    CoreTimed {
-        /// The core's family.
-        family: Family,
-    },
+    CoreTimed { family: Family },
     /// The same, identified by vendor and L2 size, because the run lacks family and model.
-    CoreTimedByL2 {
-        /// The core's family.
-        family: Family,
-    },
+    CoreTimedByL2 { family: Family },
     /// There is no table for this core; instruction latencies come from that of the nearest family.
     CoreNearest {
         family: Family,
@@ -153,10 +144,7 @@ pub enum Remark {
         walkers: Option<u32>,
     },
     /// The size of the host's pages behind this guest's memory follows from the gain of huge pages.
-    HostPages {
-        /// The size in bytes.
-        bytes: u64,
-    },
+    HostPages { bytes: u64 },
     /// A walk takes longer than its accesses to page tables.
     LongWalks {
         /// The additional time, in ns.
