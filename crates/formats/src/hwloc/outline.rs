@@ -180,7 +180,7 @@ impl Outline {
         };
         number(OutlineKind::Package, |cpu, package, _| cpu.package = Some(package));
         number(OutlineKind::Core, |cpu, core, thread| {
-            (cpu.core, cpu.thread) = (Some(core), thread)
+            (cpu.core, cpu.thread) = (Some(core), thread);
         });
         let l3 = OutlineKind::Cache(3, CacheKind::Unified);
         number(l3, |cpu, group, _| cpu.l3_group = Some(group));
