@@ -94,7 +94,7 @@ macro_rules! record {
     };
 }
 
-/// Declares a structure of fixed fields, as `record!` does, and one part of varying length behind
+/// Declares a structure of fixed fields, as `record!` does, and one part of varying length after
 /// them. The fixed fields are a record too.
 macro_rules! headed {
     (

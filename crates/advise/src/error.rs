@@ -70,13 +70,10 @@ pub enum AdviseError {
     Ranks(#[from] RanksError),
     #[error("a candidate cannot be tried: {0:?}")]
     Untried(Untried),
-    /// The study cannot be written.
     #[error("cannot write the study of the trials: {0}")]
     Study(#[from] toml::ser::Error),
-    /// The emulator's model cannot be a setting of the study.
     #[error("cannot write the emulated machine into the study: {0}")]
     Model(#[from] serde_json::Error),
-    /// A directory for the trials cannot be created.
     #[error("cannot create a directory for the trials: {0}")]
     Scratch(io::Error),
     /// The backend of the trials cannot be opened.

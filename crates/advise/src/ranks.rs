@@ -11,18 +11,15 @@ use numalab_results::advice::{Advice, Candidate, MachineCosts, TrialPlace};
 pub enum RanksError {
     #[error("srun: ranks can only be tried on this machine: omit the description of another one")]
     OtherMachine,
-    /// The launcher's options already determine the placement.
     #[error(
         "srun: its options already place the ranks, so there is nothing to try: omit \
          --distribution, --cpu-bind and --mem-bind"
     )]
     NothingLeft,
-    /// Each trial would wait for a new allocation.
     #[error(
         "srun outside an allocation: expected salloc -N1 --exclusive numalab advise -- srun ..."
     )]
     NoAllocation,
-    /// The job's allocation has several nodes.
     #[error("srun in an allocation of {0} nodes: expected one node, as from salloc -N1")]
     SeveralNodes(String),
 }

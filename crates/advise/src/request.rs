@@ -18,7 +18,6 @@ pub struct Request {
     pub predict_only: bool,
     /// True to skip following the program under emulation.
     pub trials_only: bool,
-    /// The candidates to try.
     pub tries: Option<Tries>,
     /// The number of blocks of trials.
     pub blocks: usize,

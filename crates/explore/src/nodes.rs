@@ -10,7 +10,7 @@ use std::io::ErrorKind;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use numalab_host::{Reading, Root, base_page_bytes_of, read_machine};
+use numalab_host::{MachineReading, Root, base_page_bytes_of, read_machine};
 use numalab_record::explore::{
     Counters, Migrations, NodeView, NodesView, TierMoves, Unseen, fragmentation,
 };
@@ -54,7 +54,7 @@ pub fn read_nodes_since(
 }
 
 fn read_once(root: &Root) -> Result<NodesView, ExploreError> {
-    let Reading { machine, mut findings } = read_machine(root)?;
+    let MachineReading { machine, mut findings } = read_machine(root)?;
     findings.retain(|finding| finding.severity > Severity::Note);
     let page_bytes = base_page_bytes_of(root);
     let huge_bytes = numalab_host::transparent_huge_page_bytes(root).unwrap_or(2 << 20);

@@ -22,7 +22,6 @@ use crate::submit::HOSTS;
 const WAITING: usize = 64;
 const PARTS: [&str; 3] = [file::RUN, file::CELLS, file::SAMPLES];
 
-/// Counts of a collection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
     pub read: usize,
@@ -43,7 +42,6 @@ struct FoundResult {
     fingerprint: String,
 }
 
-/// The runs in a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Runs {
     found: Vec<FoundResult>,

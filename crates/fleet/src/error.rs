@@ -14,7 +14,6 @@ pub enum FleetError {
     Store { path: PathBuf, source: io::Error },
     #[error("{}: a fleet store of an earlier version (SQLite), which is no longer supported; collect the runs again into a new file: numalab fleet collect DIR", path.display())]
     Sqlite { path: PathBuf },
-    /// The file is a store of a later version, or not a store.
     #[error("{}: begins with `{first}`, expected a fleet store, with {{\"schema\":\"{expected}\" in its first line; collect into a new file", path.display())]
     NoStore {
         path: PathBuf,
@@ -22,7 +21,6 @@ pub enum FleetError {
         first: String,
         expected: &'static str,
     },
-    /// A line of the store is invalid.
     #[error("{}: line {line}: {source}; collect into a new file", path.display())]
     Line { path: PathBuf, line: usize, source: serde_json::Error },
     /// A directory could not be read.
@@ -31,7 +29,6 @@ pub enum FleetError {
     #[error("{}: contains no results; expected HOST/RUN/run.json, as `numalab fleet submit` \
         creates", path.display())]
     Empty { path: PathBuf },
-    /// The directory is a single result.
     #[error("{} holds {held}, expected a fleet's directory, with HOST/RUN/{} in it", path.display(), file::RUN)]
     NoFleet { path: PathBuf, held: Kind },
     #[error("{}: none of its {runs} runs could be read", path.display())]

@@ -25,7 +25,6 @@ pub struct Submission {
 /// Reason why no job can be submitted.
 #[derive(Debug, thiserror::Error)]
 pub enum SubmitError {
-    /// A program of SLURM is not installed.
     #[error(
         "{program} is not on this machine: install it (apt-get install slurm-client), submit from a login node of the cluster, or name the hosts with --hosts and look at the script with --dry-run"
     )]
@@ -87,9 +86,6 @@ pub fn plan_submission(hosts: &[String], plan: &TaskPlan<'_>) -> Submission {
 impl Submission {
     /// Writes the script into the fleet's directory and submits the arrays; returns the id of
     /// each job with the number of its hosts.
-    ///
-    /// # Errors
-    /// [`SubmitError`].
     pub fn submit(&self, plan: &TaskPlan<'_>) -> Result<Vec<(String, usize)>, SubmitError> {
         let io = |path: &Path| {
             let path = path.to_owned();

@@ -104,10 +104,5 @@ fn unquote(value: &str) -> &str {
 }
 
 fn malformed(line: usize, found: &str, expected: &str) -> ReadError {
-    ReadError::Syntax {
-        format: FORMAT,
-        line,
-        found: found.to_owned(),
-        expected: expected.to_owned(),
-    }
+    ReadError::syntax(FORMAT, line, found, expected)
 }

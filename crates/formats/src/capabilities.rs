@@ -207,9 +207,7 @@ fn attribute<'a>(of: Element<'a, 'a>, name: &str) -> &'a str {
 }
 
 fn malformed(of: Element<'_, '_>, found: &str, expected: &str) -> ReadError {
-    let line = pasted::line_of(of);
-    let (found, expected) = (found.to_owned(), expected.to_owned());
-    ReadError::Syntax { format: FORMAT, line, found, expected }
+    ReadError::syntax(FORMAT, pasted::line_of(of), found, expected)
 }
 
 fn number(of: Element<'_, '_>, text: &str) -> Result<u64, ReadError> {

@@ -1,6 +1,8 @@
 //! Errors from reading a format and from writing a machine.
 #![expect(missing_docs, reason = "fields of errors that their names explain")]
 
+use std::fmt::Display;
+
 use numalab_topology::count;
 
 /// Reasons why the input is not in the expected format.
@@ -60,6 +62,31 @@ pub enum ReadError {
     /// The text is not XML or TOML of this form.
     #[error("{format}: {message}")]
     Markup { format: &'static str, message: String },
+}
+
+impl ReadError {
+    pub(crate) fn syntax(
+        format: &'static str,
+        line: usize,
+        found: &str,
+        expected: impl Into<String>,
+    ) -> Self {
+        Self::Syntax { format, line, found: found.trim().to_owned(), expected: expected.into() }
+    }
+
+    /// Checks that everything that the text announces is described.
+    pub(crate) fn unless_whole<T: Display>(
+        is_whole: bool,
+        format: &'static str,
+        what: &'static str,
+        (announced, described): (T, T),
+    ) -> Result<(), Self> {
+        if is_whole {
+            return Ok(());
+        }
+        let (announced, described) = (announced.to_string(), described.to_string());
+        Err(Self::Cut { format, what, announced, described })
+    }
 }
 
 fn only(described: &str) -> String {

@@ -303,6 +303,5 @@ impl Reader {
 }
 
 fn malformed(line: usize, found: &str, expected: &str) -> ReadError {
-    let (found, expected) = (found.trim().to_owned(), expected.to_owned());
-    ReadError::Syntax { format: FORMAT, line, found, expected }
+    ReadError::syntax(FORMAT, line, found, expected)
 }

@@ -55,10 +55,8 @@ pub fn read(text: &str) -> Result<Reading, ReadError> {
 /// table has if nothing is missing.
 fn complete(machine: &mut Machine, plain: &Machine) -> Result<(), ReadError> {
     let (announced, described) = (plain.online_cpus(), machine.online_cpus());
-    if !announced.is_subset(&described) {
-        let (announced, described) = (announced.to_string(), described.to_string());
-        return Err(ReadError::Cut { format: FORMAT, what: "online cpus", announced, described });
-    }
+    let is_whole = announced.is_subset(&described);
+    ReadError::unless_whole(is_whole, FORMAT, "online cpus", (announced, described))?;
     for cache in &mut machine.caches {
         let same = |of: &&Cache| (of.level, of.kind) == (cache.level, cache.kind);
         cache.size_bytes = plain.caches.iter().find(same).and_then(|of| of.size_bytes);

@@ -74,12 +74,7 @@ pub fn read_simulator(read_percent: f64, text: &str) -> Result<Curve, ReadError>
 
 fn number(text: &str, line: usize) -> Result<f64, ReadError> {
     let parsed = text.trim().parse().ok().filter(|number: &f64| number.is_finite());
-    parsed.ok_or_else(|| ReadError::Syntax {
-        format: FORMAT,
-        line,
-        found: text.trim().to_owned(),
-        expected: "a number".to_owned(),
-    })
+    parsed.ok_or_else(|| ReadError::syntax(FORMAT, line, text, "a number"))
 }
 
 fn curves(points: impl Iterator<Item = (f64, Vec<(f64, f64)>)>) -> Result<Vec<Curve>, ReadError> {

@@ -382,9 +382,6 @@ fn check_all(
     announced: &NodeSet,
     described: &NodeSet,
 ) -> Result<(), ReadError> {
-    if announced.is_subset(described) {
-        return Ok(());
-    }
-    let (announced, described) = (announced.to_string(), described.to_string());
-    Err(ReadError::Cut { format: FORMAT, what, announced, described })
+    let is_whole = announced.is_subset(described);
+    ReadError::unless_whole(is_whole, FORMAT, what, (announced, described))
 }

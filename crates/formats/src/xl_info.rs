@@ -65,12 +65,7 @@ struct Reader {
 impl Reader {
     fn line(&mut self, number: usize, line: &str) -> Result<(), ReadError> {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let malformed = |expected: &str| ReadError::Syntax {
-            format: FORMAT,
-            line: number,
-            found: line.trim().to_owned(),
-            expected: expected.to_owned(),
-        };
+        let malformed = |expected: &str| ReadError::syntax(FORMAT, number, line, expected);
         match (self.table, words.as_slice()) {
             (_, ["cpu:", "core", "socket", "node"]) if !self.of_cpus.is_empty() => {
                 return Err(malformed("one table of cpus: the output of one machine"));

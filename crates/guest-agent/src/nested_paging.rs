@@ -11,7 +11,6 @@ use numalab_topology::{CpuId, CpuSet};
 /// Counts of page table walks on all of this guest's cpus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Walks {
-    /// Walks of page tables.
     pub walks: u64,
     /// Number of page table entries that walks read, including those of the host's tables.
     pub references: u64,

@@ -65,9 +65,6 @@ impl Boot {
     }
 
     /// Returns a kernel for this guest, with memory tiers if its machine has some.
-    ///
-    /// # Errors
-    /// [`GuestError::Kernel`].
     pub fn kernel(
         &self,
         guest: &Guest,
@@ -84,9 +81,6 @@ impl Boot {
     }
 
     /// Returns the image with these contents for a kernel, from the cache or newly built.
-    ///
-    /// # Errors
-    /// [`GuestError::Image`].
     pub fn image(
         &self,
         kernel: &Kernel,

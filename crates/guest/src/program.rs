@@ -42,7 +42,6 @@ const HUGE_TABLES: &str = "glibc.malloc.hugetlb=1";
 /// A program and the machine to emulate for it.
 #[derive(Clone, Debug)]
 pub struct EmulatedProgram {
-    /// The emulator's plugin.
     pub plugin: PathBuf,
     /// The placement of memory and the cost of accesses.
     pub machine: EmulatedMachine,
@@ -57,7 +56,6 @@ pub struct EmulatedProgram {
     pub alternatives: Vec<Alternative>,
     /// True if the whole program is simulated in detail, not only a sample of a long one.
     pub exact: bool,
-    /// The program and its arguments.
     pub command: Vec<String>,
 }
 
@@ -86,7 +84,6 @@ pub enum ProgramError {
     /// The interpreter of the script, or the loader of the program, does not exist.
     #[error(transparent)]
     NotStartable(#[from] StartError),
-    /// QEMU's user mode is not installed.
     #[error(
         "{program} is missing, but needed to run programs on emulated machines: apt install \
          qemu-user"
@@ -154,9 +151,6 @@ impl EmulatedProgram {
     }
 
     /// Returns QEMU's command line; files for it are created in `directory`.
-    ///
-    /// # Errors
-    /// [`ProgramError`].
     pub fn command_line(&self, directory: &Path) -> Result<Vec<String>, ProgramError> {
         let (processor, command) = resolve(&self.command)?;
         let program = processor.qemu();
@@ -199,9 +193,6 @@ impl EmulatedProgram {
     }
 
     /// Runs the program to its end with this process's standard streams.
-    ///
-    /// # Errors
-    /// [`ProgramError`].
     pub fn run(&self) -> Result<ProgramOutcome, ProgramError> {
         let directory = TemporaryDirectory::create()?;
         let mut command = self.command_in(directory.path())?;

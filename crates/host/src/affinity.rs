@@ -11,7 +11,6 @@ use crate::syscall;
 /// Reason why a thread could not be pinned, or is not where it was pinned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AffinityError {
-    /// The cpu does not exist, is offline, or this process may not use it.
     #[error(
         "cpu {cpu} is offline, absent or outside this process's cpuset; expected one of cpus \
          {allowed}"
@@ -21,7 +20,6 @@ pub enum AffinityError {
         /// The cpus that the thread may use, as far as the kernel says.
         allowed: CpuSet,
     },
-    /// The kernel refused for another reason.
     #[error(
         "cannot pin a thread to cpu {cpu}: {errno}; a seccomp filter may forbid sched_setaffinity"
     )]
@@ -30,7 +28,6 @@ pub enum AffinityError {
         "cannot read the thread's affinity: {errno}; a seccomp filter may forbid sched_getaffinity"
     )]
     Unreadable { errno: Errno },
-    /// The affinity that was read back is not the one that was set.
     #[error(
         "pinned to cpu {cpu}, but the kernel reports affinity {affinity} and runs the thread on cpu {current}: its cpuset may have changed"
     )]

@@ -46,7 +46,6 @@ pub enum Input<'a> {
     #[default]
     Empty,
     Bytes(&'a [u8]),
-    /// The file, from its beginning.
     File(&'a Path),
 }
 
@@ -78,7 +77,6 @@ impl Input<'_> {
 /// The outcome of a command that ran.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ran {
-    /// The program and its arguments.
     pub command: String,
     pub status: ExitStatus,
     /// Standard output, at most 8 MiB of it.

@@ -72,7 +72,7 @@ impl DirectoryLock {
                 return Err(FileError::at(&path, "open and lock it")(error).into());
             }
         };
-        write_owner(&mut file).map_err(FileError::at(&path, "write the process to it"))?;
+        write_owner(&mut file).map_err(FileError::at(&path, "write the process id to it"))?;
         // A killed owner may have left drafts; no other process can be writing one now.
         remove_drafts(directory);
         Ok(Self { _file: file })

@@ -14,7 +14,6 @@ use numalab_topology::CpuId;
 pub use system::{SystemSnapshot, SystemWatch};
 pub use thread::ThreadSnapshot;
 
-/// A disturbance of one window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// The scheduler preempted the thread.
@@ -23,12 +22,7 @@ pub enum Reason {
         switches: u64,
     },
     /// The thread ended on another cpu than it began on.
-    Migrated {
-        /// The cpu at the beginning.
-        from: CpuId,
-        /// The cpu at the end.
-        to: CpuId,
-    },
+    Migrated { from: CpuId, to: CpuId },
     /// The thread was off its cpu for a part of the time: preempted, interrupted, or descheduled by
     /// the hypervisor.
     OffCpu {

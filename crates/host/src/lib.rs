@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 #![expect(missing_docs, reason = "fields of errors and records that their names explain")]
+#![expect(clippy::missing_errors_doc, reason = "error types that list what can fail")]
 
 mod affinity;
 mod allowed;
@@ -86,7 +87,7 @@ pub use signals::{Interrupt, SignalError, end_gently, wait_passing_signals};
 pub use source_lines::SourceLines;
 pub use stderr::{note, print_error, visible};
 pub use sysfs::{
-    Reading, SysfsError, generic_initiators, has_interface_or_disk, read_machine,
+    MachineReading, SysfsError, generic_initiators, has_interface_or_disk, read_machine,
     read_machine_and_devices,
 };
 pub use system_page::{

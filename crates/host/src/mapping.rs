@@ -250,7 +250,6 @@ impl Mapping {
         Ok(true)
     }
 
-    /// Returns all mapped bytes.
     fn pages_mut(&mut self) -> &mut [u8] {
         // SAFETY: 1. All `mapped_bytes` from `start` are mapped writable while `self` lives, and read as
         // 0 at first. 2. `&mut self` excludes every other access.
@@ -296,7 +295,6 @@ impl Mapping {
         self.pages
     }
 
-    /// Returns the first address.
     pub fn address(&self) -> u64 {
         self.start.addr().get() as u64
     }

@@ -9,10 +9,8 @@ use crate::error_class::{Classed, ErrorClass};
 /// Reason why memory could not be mapped, bound or touched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MappingError {
-    /// The size is 0, or larger than an address space.
     #[error("{size_bytes} bytes of memory: expected at least 1 and less than 128 TiB")]
     Size { size_bytes: usize },
-    /// Too few huge pages are reserved.
     #[error("{needed} huge pages of {pages} needed{}, {free} free; reserve them (as root): {command}", on_node(*.node))]
     NoHugePages {
         pages: Pages,
@@ -41,11 +39,7 @@ pub enum MappingError {
         no_limit: &'static str,
     },
     #[error("this kernel has no pages of {pages}: expected one of {}{}", listed(here), needs(*pages))]
-    HugePagesUnsupported {
-        pages: Pages,
-        /// The pages of this machine.
-        here: Vec<Pages>,
-    },
+    HugePagesUnsupported { pages: Pages, here: Vec<Pages> },
     /// The pages are a size of transparent huge pages smaller than that of `thp`.
     #[error(
         "{pages} is only a size of transparent huge pages here, which the kernel mixes with other \
@@ -53,19 +47,13 @@ pub enum MappingError {
          pages: expected one of {}",
         listed(here)
     )]
-    TransparentSize {
-        pages: Pages,
-        /// The pages of this machine.
-        here: Vec<Pages>,
-    },
-    /// The memory does not exist or may not be used.
+    TransparentSize { pages: Pages, here: Vec<Pages> },
     #[error("no memory for {size_bytes} bytes{}: choose a smaller size, or raise the limit (ulimit -v, the cgroup's memory.max, vm.overcommit_memory)", on_node(*.node))]
     OutOfMemory {
         size_bytes: usize,
         /// The node, if one was chosen.
         node: Option<NodeId>,
     },
-    /// The node does not exist, has no memory, or is outside the cpuset.
     #[error(
         "node {node} has no usable memory: it does not exist, has no memory or is not in this \
          process's Mems_allowed_list ({allowed})"
@@ -79,7 +67,6 @@ pub enum MappingError {
         "binding memory to node {node}, or reading its policy back, is forbidden ({errno}): a seccomp filter or a kernel without NUMA blocks mbind(2) or get_mempolicy(2); for a container: --cap-add SYS_NICE or --security-opt seccomp=unconfined"
     )]
     BindForbidden { node: NodeId, errno: Errno },
-    /// The policy that was read back is not the one that was set.
     #[error(
         "memory was bound to node {node}, but the kernel reports policy {mode} on nodes {nodes:?}"
     )]

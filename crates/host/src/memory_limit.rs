@@ -39,7 +39,6 @@ impl fmt::Display for LimitSource {
 /// Reason why memory is refused before it is allocated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MemoryError {
-    /// More than this process may use.
     #[error("{} MiB of memory needed, but only {} MiB may be used ({limit}): choose a smaller size \
              or fewer cpus at once", .wanted_bytes >> 20, .usable_bytes >> 20)]
     TooLarge { wanted_bytes: u64, usable_bytes: u64, limit: LimitSource },

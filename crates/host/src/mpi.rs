@@ -65,7 +65,6 @@ pub enum MpiError {
          shared memory and TCP (--meet node, --meet tcp:HOST:PORT)"
     )]
     Static,
-    /// The name is not that of an MPI library.
     #[error("{name}: expected an MPI library, with a name like libmpi.so.40 or libmpich.so.12")]
     Name { name: String },
     #[error("MPI can be initialised only once in a process, and already was")]
@@ -78,7 +77,6 @@ pub enum MpiError {
         /// The names tried, and the loader's error for the last.
         tried: String,
     },
-    /// The library lacks a function.
     #[error(
         "the MPI library {library} has no `{symbol}`: its interface is neither Open MPI's nor \
          MPICH's"
@@ -167,7 +165,6 @@ impl Mpi {
         Ok(Self { library, flavour, version, finished: false })
     }
 
-    /// Returns the implementation.
     pub fn flavour(&self) -> MpiFlavour {
         self.flavour
     }
@@ -178,17 +175,11 @@ impl Mpi {
     }
 
     /// Returns the rank and the size of `MPI_COMM_WORLD`.
-    ///
-    /// # Errors
-    /// [`MpiError::Call`].
     pub fn rank_and_size(&self) -> Result<(usize, usize), MpiError> {
         each!(&self.library, calls => calls.rank_and_size())
     }
 
     /// Waits until every rank has called it.
-    ///
-    /// # Errors
-    /// [`MpiError::Call`].
     pub fn barrier(&self) -> Result<(), MpiError> {
         each!(&self.library, calls => calls.barrier())
     }
@@ -208,9 +199,6 @@ impl Mpi {
     }
 
     /// Leaves MPI; every rank must call it.
-    ///
-    /// # Errors
-    /// [`MpiError::Call`].
     pub fn finalize(mut self) -> Result<(), MpiError> {
         self.finished = true;
         each!(&self.library, calls => calls.finalize())

@@ -50,13 +50,11 @@ pub enum PolicyError {
          nodes equally"
     )]
     NoWeights { release: String },
-    /// This kernel's preferred policy takes one node only.
     #[error(
         "memory policy {policy}: this kernel can prefer only one node: several need Linux 5.15 or \
          newer, this is {release}; name one node, or bind"
     )]
     NoPreferredMany { policy: MemoryPolicy, release: String },
-    /// A node does not exist, has no memory or is outside the cpuset.
     #[error(
         "memory policy {policy}: a node does not exist, has no memory or is not in this process's Mems_allowed_list ({allowed})"
     )]
@@ -65,7 +63,6 @@ pub enum PolicyError {
         /// The nodes that may be used.
         allowed: String,
     },
-    /// The kernel kept a different policy, such as fewer nodes.
     #[error(
         "memory policy {wanted} was set, but the kernel keeps {kept}: nodes without memory or \
          outside the cpuset are silently left out"

@@ -30,7 +30,6 @@ pub struct Proof {
     pub address: u64,
     /// Bytes requested.
     pub buffer_bytes: u64,
-    /// Pages in the mapping.
     pub pages_total: u64,
     /// Pages that were queried; a sample in a large mapping.
     pub pages_checked: u64,
@@ -59,7 +58,6 @@ impl Proof {
 pub enum ProofError {
     #[error("{misplaced} of {checked} pages checked are not on node {expected}: {}", list(.pages_per_node))]
     WrongNode {
-        /// The node, or nodes, expected.
         expected: NodeSet,
         /// Pages on other nodes.
         misplaced: u64,
@@ -72,7 +70,6 @@ pub enum ProofError {
     #[error("{pages} requested, but only {backed_bytes} of {mapped_bytes} bytes are in pages \
              of {page_bytes} bytes{}", hint(*.pages))]
     WrongPageSize { pages: Pages, page_bytes: u64, backed_bytes: u64, mapped_bytes: u64 },
-    /// Pages were never touched, or are swapped out.
     #[error(
         "{absent} of {checked} pages checked are not resident: never touched, swapped out, or \
          unmapped"
@@ -83,7 +80,6 @@ pub enum ProofError {
         /// Pages queried.
         checked: u64,
     },
-    /// Neither source of the kernel reports the nodes.
     #[error(
         "the node of memory cannot be proven: move_pages(2) gives {move_pages}, and \
          /proc/self/numa_maps does not list it; for a container: --cap-add SYS_NICE or \

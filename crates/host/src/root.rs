@@ -38,7 +38,6 @@ impl Root {
         self.live
     }
 
-    /// Returns the directory.
     pub fn directory(&self) -> &Path {
         &self.directory
     }

@@ -58,7 +58,6 @@ impl SharedWords {
         Ok(Self { start, words, _file: file })
     }
 
-    /// Returns the words.
     pub fn words(&self) -> &[AtomicU64] {
         // SAFETY: 1. `words` words from `start`, which is page-aligned, stay mapped while `self` lives;
         // `open` checked that a slice may have this number. 2. All bit patterns are valid.

@@ -42,7 +42,7 @@ const ODD: [&str; 5] = [
 
 /// A machine, with the irregularities of its files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reading {
+pub struct MachineReading {
     pub machine: Machine,
     /// Values that were ignored, replaced or are unusual, with file and value.
     pub findings: Vec<Finding>,
@@ -66,19 +66,16 @@ pub enum SysfsError {
     /// The directory does not exist.
     #[error("{0}: no such directory")]
     NoDirectory(PathBuf),
-    /// A file, such as an archive of a tree.
     #[error(
         "{0}: not a directory: unpack it (tar xf FILE), and give the directory with sys/ and proc/"
     )]
     NotDirectory(PathBuf),
-    /// The running system reports no size of memory in any file.
     #[error(
         "/proc/meminfo has no MemTotal, nor has any /sys/devices/system/node/node*/meminfo: this \
          system's memory is unknown; mount /proc (mount -t proc proc /proc), or start the \
          container with it"
     )]
     NoMemory,
-    /// The running system has several nodes, but does not show them.
     #[error(
         "/sys/devices/system/node is missing, and this process may use memory of nodes {nodes}: the \
          nodes' cpus are unknown; mount /sys (mount -t sysfs sysfs /sys), or start the container with \
@@ -113,7 +110,7 @@ impl Classed for SysfsError {
 /// [`SysfsError::NoCpus`] if no source lists a cpu, [`SysfsError::NoDirectory`] or
 /// [`SysfsError::NotDirectory`] if that is why,
 /// [`SysfsError::NoMemory`] if nothing on the running system lists any memory.
-pub fn read_machine(root: &Root) -> Result<Reading, SysfsError> {
+pub fn read_machine(root: &Root) -> Result<MachineReading, SysfsError> {
     read(root, |_, _| Vec::new())
 }
 
@@ -121,7 +118,7 @@ pub fn read_machine(root: &Root) -> Result<Reading, SysfsError> {
 ///
 /// # Errors
 /// As [`read_machine`].
-pub fn read_machine_and_devices(root: &Root) -> Result<Reading, SysfsError> {
+pub fn read_machine_and_devices(root: &Root) -> Result<MachineReading, SysfsError> {
     read(root, devices::read)
 }
 
@@ -135,7 +132,7 @@ pub fn generic_initiators(root: &Root) -> NodeSet {
 fn read(
     root: &Root,
     devices: impl FnOnce(&mut Reader<'_>, &[Node]) -> Vec<Device>,
-) -> Result<Reading, SysfsError> {
+) -> Result<MachineReading, SysfsError> {
     let mut reader = Reader::new(root);
     let mut allowed = root.is_live().then(|| allowed_now().ok()).flatten();
     let usable = allowed.as_ref().map(|allowed| &allowed.cpus);
@@ -189,7 +186,7 @@ fn read(
     let mut findings = reader.findings.into_list();
     let odd = |code: &str| ODD.contains(&code);
     findings.extend(machine.validate().into_iter().filter(|finding| odd(&finding.code)));
-    Ok(Reading { machine, findings })
+    Ok(MachineReading { machine, findings })
 }
 
 fn no_cpus(root: &Root) -> SysfsError {

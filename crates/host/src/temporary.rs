@@ -39,7 +39,6 @@ impl TemporaryDirectory {
         Ok(Self { directory, _lock: lock })
     }
 
-    /// Returns the directory.
     pub fn path(&self) -> &Path {
         self.directory.path()
     }

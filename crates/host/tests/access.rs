@@ -4,7 +4,7 @@ mod tree;
 
 use std::path::Path;
 
-use numalab_host::{Reading, Root, read_machine};
+use numalab_host::{MachineReading, Root, read_machine};
 use numalab_topology::AccessClass;
 use tree::write;
 
@@ -36,7 +36,7 @@ fn figures(top: &Path, node: u32, class: &str) {
 }
 
 fn read(top: &Path) -> (Vec<(u32, u32, AccessClass)>, Vec<String>) {
-    let Reading { machine, findings } = read_machine(&Root::at(top)).expect("a machine");
+    let MachineReading { machine, findings } = read_machine(&Root::at(top)).expect("a machine");
     assert!(machine.access.iter().all(|access| access.read_latency_ps == Some(311_000)
         && access.read_bandwidth_mb_per_s == Some(25_000)
         && access.write_latency_ps.is_none()));

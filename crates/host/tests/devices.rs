@@ -5,7 +5,7 @@ mod tree;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use numalab_host::{Reading, Root, read_machine, read_machine_and_devices};
+use numalab_host::{MachineReading, Root, read_machine, read_machine_and_devices};
 use numalab_topology::{Device, DeviceKind, Machine, NodeId};
 
 fn machine_below(top: &Path) -> (Machine, Vec<String>) {
@@ -155,7 +155,7 @@ fn devices_are_read_only_on_request() {
     let top = tree(&[("sys/bus/pci/devices/0000:41:00.0/class", "no class\n")]);
     let asked = read_machine_and_devices(&Root::at(top.path())).expect("a machine");
     let plain = read_machine(&Root::at(top.path())).expect("a machine");
-    let of_class = |reading: &Reading| {
+    let of_class = |reading: &MachineReading| {
         reading.findings.iter().filter(|finding| finding.to_string().contains("no class")).count()
     };
     assert_eq!((of_class(&asked), of_class(&plain)), (1, 0));

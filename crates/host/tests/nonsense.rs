@@ -5,7 +5,8 @@ mod tree;
 use std::fs;
 
 use numalab_host::{
-    Classed, ErrorClass, MemoryLimit, Reading, Root, read_environment, read_machine_and_devices,
+    Classed, ErrorClass, MachineReading, MemoryLimit, Root, read_environment,
+    read_machine_and_devices,
 };
 use numalab_topology::{Distances, Finding, NodeId, Severity};
 use proptest::prelude::*;
@@ -71,11 +72,11 @@ fn machine_tree() -> TempDir {
     top
 }
 
-fn read(top: &TempDir) -> Reading {
+fn read(top: &TempDir) -> MachineReading {
     read_machine_and_devices(&Root::at(top.path())).unwrap()
 }
 
-fn codes(reading: &Reading) -> Vec<&str> {
+fn codes(reading: &MachineReading) -> Vec<&str> {
     reading.findings.iter().map(|f| f.code.as_str()).collect()
 }
 

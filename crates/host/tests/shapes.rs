@@ -4,7 +4,7 @@ mod tree;
 
 use std::path::Path;
 
-use numalab_host::{Reading, Root, read_machine};
+use numalab_host::{MachineReading, Root, read_machine};
 use tempfile::TempDir;
 use tree::write;
 
@@ -29,11 +29,11 @@ fn machine(nodes: &[(&str, &str)], cpus: u32) -> TempDir {
     top
 }
 
-fn read(top: &Path) -> Reading {
+fn read(top: &Path) -> MachineReading {
     read_machine(&Root::at(top)).expect("a machine")
 }
 
-fn said(reading: &Reading) -> Vec<String> {
+fn said(reading: &MachineReading) -> Vec<String> {
     reading.findings.iter().map(ToString::to_string).collect()
 }
 

@@ -97,9 +97,6 @@ impl Classed for ImageError {
 
 impl Image {
     /// Returns the image with these contents for this kernel, from the cache or newly built.
-    ///
-    /// # Errors
-    /// [`ImageError`].
     pub fn ensure(
         cache: &Cache,
         kernel: &Kernel,
@@ -112,9 +109,6 @@ impl Image {
     }
 
     /// Adds a finished archive to the cache under its content's hash; the cache must be locked.
-    ///
-    /// # Errors
-    /// [`ImageError`].
     pub fn keep(
         cache: &Cache,
         archive: &[u8],
@@ -139,7 +133,6 @@ impl Image {
         Ok(Self { hash, cached, files })
     }
 
-    /// Returns the files to boot.
     pub fn boot_files(&self) -> &BootFiles {
         &self.files
     }
@@ -176,9 +169,6 @@ pub struct Builder {
 
 impl Builder {
     /// Starts an image with settings, process 1, and all of `contents` except the kernel's modules.
-    ///
-    /// # Errors
-    /// [`ImageError`].
     pub fn with_contents(
         cache: &Cache,
         contents: &Contents,
@@ -208,9 +198,6 @@ impl Builder {
     }
 
     /// Adds the shell and every library, and writes the archive.
-    ///
-    /// # Errors
-    /// [`ImageError`].
     pub fn finish(
         mut self,
         cache: &Cache,
@@ -230,7 +217,6 @@ impl Builder {
         self.tree.file(path, 0o644, content);
     }
 
-    /// Adds a symbolic link.
     pub fn add_link(&mut self, path: &str, target: &str) {
         self.tree.link(path, target);
     }
@@ -254,9 +240,6 @@ impl Builder {
     }
 
     /// Adds these modules, and all modules that they need, to those that process 1 loads.
-    ///
-    /// # Errors
-    /// [`ImageError`].
     pub fn add_modules(&mut self, kernel: &Kernel, wanted: &[&str]) -> Result<(), ImageError> {
         let mut list = String::new();
         for (name, content) in kernel.modules(wanted)? {
@@ -276,9 +259,6 @@ impl Builder {
     }
 
     /// Adds a file of the host; the libraries of a program are added at the end.
-    ///
-    /// # Errors
-    /// [`ImageError`].
     pub fn add_program(&mut self, path: &str, file: &Path) -> Result<(), ImageError> {
         let added = self.tree.host_file(path, file);
         self.added_program(path, file, added)

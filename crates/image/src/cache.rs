@@ -37,7 +37,6 @@ pub enum EntryKind {
     Probe,
 }
 
-/// One entry of the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheEntry {
     pub kind: EntryKind,
@@ -51,7 +50,6 @@ pub struct CacheEntry {
 /// Reasons why the cache cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
-    /// No environment variable gives the place of the cache.
     #[error("no directory for the cache: set NUMALAB_CACHE, XDG_CACHE_HOME or HOME to a directory")]
     NoPlace,
     /// The directory belongs to another user, who could change the programs in it.
@@ -60,14 +58,12 @@ pub enum CacheError {
          directory"
     )]
     Foreign { path: PathBuf, owner: u32, user: u32 },
-    /// Other users may write to the directory.
     #[error("{path}: mode {mode:o}, which lets every user change what is run: chmod o-w {path}")]
     Open {
         path: PathBuf,
         /// Permissions of the directory.
         mode: u32,
     },
-    /// An entry's name is not a single path component.
     #[error("{name:?}: expected the name of an entry in the cache, without /")]
     Name { name: String },
     /// An operation failed.
@@ -134,7 +130,6 @@ impl Cache {
         Ok(Self { root })
     }
 
-    /// Returns its directory.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -145,9 +140,6 @@ impl Cache {
     }
 
     /// Waits for the lock that is needed to create entries.
-    ///
-    /// # Errors
-    /// [`CacheError::Io`].
     pub fn lock(&self) -> Result<CacheLock, CacheError> {
         fs::create_dir_all(&self.root).map_err(|source| io_at(&self.root, source))?;
         let path = self.root.join("lock");
@@ -212,9 +204,6 @@ impl Cache {
     }
 
     /// Returns all entries, by kind and name.
-    ///
-    /// # Errors
-    /// [`CacheError::Io`].
     pub fn entries(&self) -> Result<Vec<CacheEntry>, CacheError> {
         let mut entries = Vec::new();
         for kind in EntryKind::ALL {
@@ -234,9 +223,6 @@ impl Cache {
     }
 
     /// Returns the size of the whole cache on disk, in bytes.
-    ///
-    /// # Errors
-    /// [`CacheError::Io`].
     pub fn size_bytes(&self) -> Result<u64, CacheError> {
         if !self.root.exists() {
             return Ok(0);
@@ -244,10 +230,6 @@ impl Cache {
         disk_bytes(&self.root)
     }
 
-    /// Removes one entry.
-    ///
-    /// # Errors
-    /// [`CacheError::Io`].
     pub fn remove(&self, kind: EntryKind, name: &str) -> Result<(), CacheError> {
         trust::check_name(name)?;
         let path = self.path(kind, name);
@@ -280,9 +262,6 @@ impl Cache {
     }
 
     /// Removes every entry; the empty cache remains.
-    ///
-    /// # Errors
-    /// [`CacheError::Io`].
     pub fn clear(&self) -> Result<(), CacheError> {
         let _lock = self.lock()?;
         for kind in EntryKind::ALL {

@@ -21,14 +21,12 @@ pub struct Companion {
 /// Reasons why the file cannot be found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompanionError {
-    /// The variable gives a path that does not exist.
     #[error("{}={path}: no such file, expected {}", .companion.variable, .companion.file)]
     Named {
         companion: &'static Companion,
         /// The value of the variable.
         path: PathBuf,
     },
-    /// The file is in none of the searched places.
     #[error("{} is not installed: none of {} exists", .companion.what, listed(.searched))]
     Absent {
         companion: &'static Companion,
@@ -51,9 +49,6 @@ impl Classed for CompanionError {
 impl Companion {
     /// Returns the file given by the variable, or the one next to this program, in `lib/numalab`
     /// next to its directory, or where cargo built it.
-    ///
-    /// # Errors
-    /// [`CompanionError`].
     pub fn find(&'static self) -> Result<PathBuf, CompanionError> {
         let named = env::var_os(self.variable).filter(|value| !value.is_empty());
         let program = env::current_exe().unwrap_or_default();

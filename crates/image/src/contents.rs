@@ -41,7 +41,6 @@ pub struct Contents {
     pub packages: Vec<String>,
     /// Files of the host, with their paths in the guest.
     pub files: Vec<(PathBuf, String)>,
-    /// The processor of the guest.
     pub architecture: Architecture,
     /// Kernel modules in addition to those that the guest itself needs.
     pub modules: Vec<String>,
@@ -52,15 +51,8 @@ pub struct Contents {
 pub enum ContentsError {
     #[error("{path}: no such program on this machine; expected an existing file")]
     NoProgram { path: PathBuf },
-    /// The program is for a processor other than the guest's.
     #[error("{path}: a program for {}, expected one for {}", .found.name(), .expected.name())]
-    OtherProcessor {
-        path: PathBuf,
-        /// The processor of the program.
-        found: Architecture,
-        /// The processor of the guest.
-        expected: Architecture,
-    },
+    OtherProcessor { path: PathBuf, found: Architecture, expected: Architecture },
     #[error("this program's path: {reason}")]
     Own { reason: String },
     /// The numalab for the guest's processor is missing.
@@ -158,9 +150,6 @@ impl Contents {
     }
 
     /// Refuses a program for another processor; a script or a 32-bit program does not identify one.
-    ///
-    /// # Errors
-    /// [`ContentsError::OtherProcessor`].
     pub fn expect_own_processor(&self, program: &Path) -> Result<(), ContentsError> {
         let expected = self.architecture;
         // A file that cannot be read now cannot be put into the image either, which reports the

@@ -63,9 +63,6 @@ pub struct Kernel {
 
 impl Kernel {
     /// Returns the chosen kernel, from the cache, or downloaded and unpacked into it.
-    ///
-    /// # Errors
-    /// [`KernelError`].
     pub fn ensure(
         cache: &Cache,
         choice: &KernelChoice,
@@ -75,9 +72,6 @@ impl Kernel {
     }
 
     /// Returns the kernel as [`ensure`](Self::ensure) does, for the processor of a guest.
-    ///
-    /// # Errors
-    /// [`KernelError`].
     pub fn ensure_for(
         cache: &Cache,
         choice: &KernelChoice,
@@ -101,9 +95,6 @@ impl Kernel {
     }
 
     /// Returns the distribution's kernel for any machine, with all drivers.
-    ///
-    /// # Errors
-    /// [`KernelError`].
     pub fn ensure_general(cache: &Cache, note: &mut dyn FnMut(&str)) -> Result<Self, KernelError> {
         Self::ensure_packaged(cache, GENERAL_MACHINE, &GENERAL, &|_, _| Ok(Archive::host()), note)
     }
@@ -157,9 +148,6 @@ impl Kernel {
     }
 
     /// Refuses modules for a kernel that is a single file, which has no modules.
-    ///
-    /// # Errors
-    /// [`KernelError`].
     pub fn expect_modules(&self, wanted: &[String]) -> Result<(), KernelError> {
         match wanted.first() {
             Some(name) if self.package.is_none() => {

@@ -33,7 +33,6 @@ pub enum LibraryError {
     /// A program or library is not a usable ELF file.
     #[error("{path}: {source}")]
     Elf { path: PathBuf, source: ElfError },
-    /// A library cannot be found.
     #[error("{needed_by}: needs {library}, which is in none of {directories:?} of {roots:?}")]
     Missing {
         library: String,
@@ -96,9 +95,6 @@ pub fn closure(
 
 /// Returns the library with this name in the default directories, as the path in the guest, with its
 /// file on this host.
-///
-/// # Errors
-/// [`LibraryError::Missing`].
 pub fn named(library: &str, roots: &Roots) -> Result<(String, PathBuf), LibraryError> {
     let mut places = DEFAULT_DIRECTORIES.iter().map(|directory| format!("{directory}/{library}"));
     let found = places.find_map(|place| roots.find(&place).map(|file| (place, file)));

@@ -66,13 +66,11 @@ pub enum MediumError {
     /// It cannot be read.
     #[error("{path}: {source}")]
     Io { path: PathBuf, source: io::Error },
-    /// QEMU itself only loads the first version of multiboot.
     #[error(
         "{path}: has only a multiboot2 header, which QEMU does not load: expected a multiboot 1 \
          header or a PVH note as well, or an ISO made by grub-mkrescue"
     )]
     Multiboot2 { path: PathBuf },
-    /// The file is something else.
     #[error(
         "{path}: not bootable, expected a Linux bzImage, an ELF file with a PVH note, a multiboot \
          kernel, an ISO or disk image with a boot sector, qcow2, or firmware with a size that is a \
@@ -83,9 +81,6 @@ pub enum MediumError {
 
 impl Medium {
     /// Identifies the file by its content.
-    ///
-    /// # Errors
-    /// [`MediumError`].
     pub fn of(path: &Path) -> Result<Self, MediumError> {
         let failed = |source| MediumError::Io { path: path.to_owned(), source };
         let file = open_file(path).map_err(failed)?;
@@ -115,7 +110,6 @@ impl Medium {
         })
     }
 
-    /// Returns a name for messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Linux => "a Linux image",

@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use super::elf::{self, ElfError};
 use crate::contents::CXL_MODULES;
 
-/// The modules of one kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModuleIndex {
     /// Names of the modules built into the kernel.
@@ -20,7 +19,6 @@ pub struct ModuleIndex {
     pub modules: BTreeMap<String, Module>,
 }
 
-/// A kernel module.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Module {
     /// File in the package, without a leading slash.
@@ -92,9 +90,6 @@ impl ModuleIndex {
 
     /// Returns the wanted modules and their dependencies, each after those it needs. Modules built
     /// into the kernel are left out.
-    ///
-    /// # Errors
-    /// [`ModuleError::Missing`].
     pub fn load_order(&self, wanted: &[&str], release: &str) -> Result<Vec<&Module>, ModuleError> {
         let mut order = Vec::new();
         let mut seen = BTreeSet::new();
@@ -139,9 +134,6 @@ fn normal(name: &str) -> String {
 }
 
 /// Returns the module in the form that the kernel loads.
-///
-/// # Errors
-/// [`ModuleError::Decompress`].
 pub fn decompressed(path: &str, content: &[u8]) -> Result<Vec<u8>, ModuleError> {
     let mut bytes = Vec::new();
     let result = if path.ends_with(".xz") {

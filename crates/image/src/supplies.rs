@@ -15,9 +15,6 @@ pub struct Supplies {
 
 impl Supplies {
     /// Reads the cached files for guests with this processor.
-    ///
-    /// # Errors
-    /// [`CacheError`].
     pub fn read(cache: &Cache, architecture: Architecture) -> Result<Self, CacheError> {
         let held = cache.entries()?.into_iter().map(|entry| (entry.kind, entry.name)).collect();
         Ok(Self { architecture, held, missing: Vec::new() })

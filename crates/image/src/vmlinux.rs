@@ -29,7 +29,6 @@ pub enum VmlinuxError {
     Protocol { found: u16 },
     #[error("the kernel is at bytes {start} to {end}, but the file has {length}")]
     Outside { start: usize, end: usize, length: usize },
-    /// The kernel is compressed in an unknown format.
     #[error("the kernel begins with {found:02x?}, expected xz, zstd or gzip")]
     Compression {
         /// First bytes of the kernel's payload.
@@ -42,9 +41,6 @@ pub enum VmlinuxError {
 }
 
 /// Returns the kernel, an ELF file, that a bzImage would decompress when it boots.
-///
-/// # Errors
-/// [`VmlinuxError`].
 pub fn of_bzimage(image: &[u8]) -> Result<Vec<u8>, VmlinuxError> {
     kernel(image, MOST_BYTES)
 }

@@ -19,11 +19,10 @@ const STATED_STEP_BYTES: u64 = 256 * MIB;
 pub struct ArenaRequest {
     /// The requested size; `None` leaves it to the machine.
     pub asked_bytes: Option<u64>,
-    /// Free memory of the machine.
     pub free_bytes: u64,
     /// Number of nodes over which an arena is spread.
     pub nodes: u64,
-    /// Arenas at a time.
+    /// Number of arenas in use at a time, one per thread.
     pub threads: u64,
     pub piece_bytes: u64,
 }
@@ -34,7 +33,6 @@ pub enum ArenaError {
     /// There is too little free memory.
     #[error(transparent)]
     DoNotFit(#[from] ArenasDoNotFit),
-    /// A cpu's address range is too small for an arena of this size.
     #[error("an arena of {} MiB: expected at most size={}M", mib(*.0), mib(WINDOW_BYTES))]
     TooLarge(u64),
 }
@@ -46,10 +44,9 @@ pub enum ArenaError {
     mib(*.arena_bytes), mib(*.free_bytes), mib(*.least_memory_bytes), mib(*.most_arena_bytes)
 )]
 pub struct ArenasDoNotFit {
-    /// Arenas at a time.
+    /// Number of arenas in use at a time, one per thread.
     pub threads: u64,
     pub arena_bytes: u64,
-    /// Free memory of the machine.
     pub free_bytes: u64,
     /// The memory with which the machine would have room.
     pub least_memory_bytes: u64,

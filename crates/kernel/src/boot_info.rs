@@ -6,7 +6,6 @@ use alloc::vec::Vec;
 use crate::memory_map::{MOST_BYTES, Span};
 use crate::tables::Physical;
 
-/// The loader of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loader {
     /// A hypervisor, by the PVH entry (Xen `public/arch-x86/hvm/start_info.h`).
@@ -16,7 +15,6 @@ pub enum Loader {
 }
 
 impl Loader {
-    /// Returns its name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Pvh => "pvh",
@@ -60,7 +58,6 @@ pub enum BootInfoError {
     },
     #[error("the loader gives no memory map: expected PVH start info version 1, or a map tag")]
     NoMap,
-    /// A part of the start info is outside memory.
     #[error("the loader's information at {address:#x} cannot be read")]
     Unreadable { address: u64 },
 }
@@ -75,9 +72,6 @@ const MOST_AREAS: u32 = 4096;
 
 impl BootInfo {
     /// Reads PVH's start info.
-    ///
-    /// # Errors
-    /// [`BootInfoError`].
     pub fn pvh(memory: &impl Physical, address: u64) -> Result<Self, BootInfoError> {
         let unreadable = || BootInfoError::Unreadable { address };
         let info = memory.read(address, 56).ok_or_else(unreadable)?;
@@ -99,9 +93,6 @@ impl BootInfo {
     }
 
     /// Reads Multiboot2's tags.
-    ///
-    /// # Errors
-    /// [`BootInfoError`].
     pub fn multiboot2(memory: &impl Physical, address: u64) -> Result<Self, BootInfoError> {
         let unreadable = || BootInfoError::Unreadable { address };
         let size = u32_at(memory.read(address, 8).ok_or_else(unreadable)?, 0);

@@ -12,7 +12,6 @@ use crate::work::{Generator, Work};
 pub struct Command {
     /// The allocator's use of nodes.
     pub alloc: Alloc,
-    /// The nodes to use.
     pub numa: Numa,
     /// The nodes that frames come from, with [`Alloc::Numa`].
     pub policy: Placement,
@@ -20,9 +19,7 @@ pub struct Command {
     pub work: Vec<Work>,
     /// Number of repetitions of a run.
     pub runs: u32,
-    /// Seed of all random numbers.
     pub seed: u64,
-    /// The cpus that take part.
     pub cpus: Cpus,
     /// Size in bytes of each thread's arena, of a chase, of a stream or of a guest; each workload
     /// has its own default.
@@ -50,7 +47,6 @@ pub enum Alloc {
     Blind,
 }
 
-/// The nodes to use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Numa {
     /// The nodes of the tables.
@@ -75,7 +71,6 @@ pub enum Placement {
     Interleave,
 }
 
-/// The cpus that take part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cpus {
     All,
@@ -94,7 +89,6 @@ pub enum CommandError {
     Value { key: String, value: String, expected: &'static str },
 }
 
-/// Every key.
 pub const KEYS: [&str; 13] = [
     "alloc", "numa", "policy", "work", "runs", "seed", "cpus", "size", "count", "threads", "order",
     "rand", "dump=",

@@ -6,7 +6,6 @@ use alloc::vec::Vec;
 use numalab_topology::{Cpu, Finding, MemoryRange, Node};
 use serde::{Deserialize, Serialize};
 
-/// One result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Event {
@@ -30,7 +29,6 @@ pub enum Event {
     Refill(Refill),
     /// A piece of the heap dump.
     Heap(Heap),
-    /// A workload that failed.
     Failure {
         work: String,
         message: String,
@@ -149,7 +147,6 @@ pub struct Storm {
 pub struct Stream {
     /// `read`, `write-nt` or `copy`.
     pub kernel: String,
-    /// The instruction set.
     pub isa: String,
     /// Bytes of each cpu's memory.
     pub size_bytes: u64,
@@ -209,7 +206,6 @@ pub struct Heap {
 }
 
 impl Boot {
-    /// Converts ticks to nanoseconds.
     #[expect(clippy::cast_precision_loss, reason = "2^53 ticks are weeks")]
     pub fn ns(&self, ticks: u64) -> f64 {
         ticks as f64 * 1e6 / self.tsc_khz.max(1) as f64

@@ -2,6 +2,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 #![expect(missing_docs, reason = "fields of errors and records that their names explain")]
+#![expect(clippy::missing_errors_doc, reason = "error types that list what can fail")]
 
 extern crate alloc;
 #[cfg(any(test, feature = "host"))]

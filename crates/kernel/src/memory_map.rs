@@ -24,7 +24,6 @@ impl Span {
         Self { start, end: start.saturating_add(bytes) }
     }
 
-    /// Returns the number of bytes.
     pub const fn bytes(&self) -> u64 {
         self.end.saturating_sub(self.start)
     }

@@ -14,7 +14,6 @@ use numalab_topology::{Distances, Finding, Machine};
 use crate::event::{Boot, Event, Fill, Guest, Heap, NodeRow, Refill, Run, Storm, Stream, Window};
 use crate::wire::{Decoder, WireError, WireLine, unhex};
 
-/// All results of a kernel.
 #[derive(Clone, Debug, Default)]
 pub struct Results {
     /// The state after booting; `None` if it did not boot.
@@ -50,7 +49,6 @@ pub enum ResultsError {
     /// An undamaged line has unknown content.
     #[error("result `{json}`: {source}")]
     Content { json: String, source: serde_json::Error },
-    /// A piece of the heap dump is missing.
     #[error("the heap dump continues at byte {found}, expected byte {expected}")]
     Heap {
         /// Start of the piece.
@@ -67,7 +65,6 @@ pub struct Reader {
     results: Results,
 }
 
-/// The content of a line.
 #[derive(Debug)]
 pub enum KernelMessage {
     Result(Box<Event>),
@@ -77,10 +74,6 @@ pub enum KernelMessage {
 }
 
 impl Reader {
-    /// Reads the next line.
-    ///
-    /// # Errors
-    /// [`ResultsError`].
     pub fn line(&mut self, line: &str) -> Result<KernelMessage, ResultsError> {
         let json = match self.decoder.line(line)? {
             WireLine::Text(text) => return Ok(KernelMessage::Text(text.to_string())),
@@ -93,7 +86,6 @@ impl Reader {
         Ok(KernelMessage::Result(Box::new(event)))
     }
 
-    /// Returns the results so far.
     pub fn results(&self) -> &Results {
         &self.results
     }

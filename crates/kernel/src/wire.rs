@@ -52,14 +52,12 @@ pub enum WireError {
     /// The line does not have the form of a result.
     #[error("line `{line}`: expected `{MARK}SEQUENCE CRC JSON` or `{END_MARK}COUNT CRC`")]
     Form { line: String },
-    /// Results before this one are missing, or one was repeated.
     #[error("got result {found}, expected result {expected}: lines were lost or repeated")]
     Sequence {
         /// The number that was received.
         found: u64,
         expected: u64,
     },
-    /// The received bytes differ from those that were sent.
     #[error("result {sequence} has CRC {found:08x}, but its line gives {expected:08x}")]
     Damaged {
         /// The result's number, or in the last line the total number of results.
@@ -74,7 +72,6 @@ pub enum WireError {
     AfterEnd { sequence: u64 },
 }
 
-/// The content of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WireLine<'l> {
     Result(&'l str),

@@ -1,6 +1,5 @@
 //! The workloads of the kernel, and their arithmetic.
 
-/// A workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// A pointer chase by every cpu on every node's memory.
@@ -24,7 +23,6 @@ pub enum Work {
 }
 
 impl Work {
-    /// Every workload.
     pub const ALL: [Self; 9] = [
         Self::Chase,
         Self::TestNuma,

@@ -97,7 +97,6 @@ impl PolicyKind {
 /// Reason why ranks cannot be bound as requested.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BindError {
-    /// The text is not a list of nodes.
     #[error(
         "--numa={text}: expected a node such as 3, a node for each rank such as 0,1,2,3, or nodes in turn: auto, or !0 for all but node 0"
     )]
@@ -107,14 +106,12 @@ pub enum BindError {
     Seat(#[from] SeatError),
     #[error("--numa leaves out every node with memory: {present}")]
     NoneLeft { present: NodeSet },
-    /// The node exists, but this process may not allocate from it.
     #[error(
         "--numa: this process may not use memory of node {node}: its cpuset.mems allows {allowed}"
     )]
     NotAllowed { node: NodeId, allowed: NodeSet },
     #[error("--numa: node {node} has no memory: expected one of {present}")]
     NoMemory { node: NodeId, present: NodeSet },
-    /// The node does not exist.
     #[error("--numa: node {node} does not exist here: expected one of {present}")]
     NoNode { node: NodeId, present: NodeSet },
     #[error("--cpus node: expected --policy bind or preferred, with one node")]
@@ -155,9 +152,6 @@ impl Home {
 
     /// Keeps this thread, and so the command that it becomes, on the cpus; leaves it unchanged if
     /// there are none.
-    ///
-    /// # Errors
-    /// [`BindError::Refused`].
     pub fn stay(&self) -> Result<(), BindError> {
         let Self { node, cpus } = self.clone();
         if cpus.is_empty() {
@@ -171,7 +165,6 @@ impl Home {
     }
 }
 
-/// The binding of one rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binding {
     /// The rank, 0 without a launcher.
@@ -215,7 +208,7 @@ impl Binding {
         let named = match choice {
             NodeChoice::Unsaid => vec![NodeId(0)],
             NodeChoice::Auto => automatic(kind, machine, &present, of_devices),
-            NodeChoice::InTurn(chosen) => chosen.of(&present).iter().collect(),
+            NodeChoice::InTurn(chosen) => chosen.select_from(&present).iter().collect(),
             NodeChoice::List(nodes) => nodes.clone(),
         };
         if named.is_empty() {
@@ -243,7 +236,7 @@ impl Binding {
                 (NodeChoice::Auto | NodeChoice::InTurn(_), task) => {
                     task.map_or(Ok(0), local_rank)? % entries
                 }
-                _ => Seats { option: "--numa", what: "node", entries }.of(task)?,
+                _ => Seats { option: "--numa", what: "node", entries }.entry_of(task)?,
             };
             NodeSet::from_iter([named.get(seat).copied().unwrap_or_default()])
         };

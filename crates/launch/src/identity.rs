@@ -42,7 +42,6 @@ pub struct Identity {
     pub launcher: Launcher,
     /// The rank, from 0.
     pub rank: usize,
-    /// Number of ranks.
     pub size: usize,
     /// Place among the ranks of the host, if the launcher gives it.
     pub local: Option<Local>,
@@ -90,7 +89,6 @@ impl Task {
         }
     }
 
-    /// Returns the launcher.
     pub fn launcher(&self) -> Launcher {
         self.launcher
     }

@@ -42,7 +42,6 @@ pub enum NearError {
         /// Names of devices, the most similar first.
         known: Vec<String>,
     },
-    /// The device's node is unknown.
     #[error(
         "--near {name}: the firmware names no node for {device} (its numa_node is -1); --numa=NODE \
          binds to one"
@@ -52,14 +51,7 @@ pub enum NearError {
     #[error(
         "--near {name}: {device} is near node {node}, and no other node has cpus and memory for this process; nodes {present} have memory: --numa=NODE binds to one"
     )]
-    NoMemory {
-        name: String,
-        device: String,
-        /// The device's node.
-        node: NodeId,
-        /// Nodes with memory.
-        present: NodeSet,
-    },
+    NoMemory { name: String, device: String, node: NodeId, present: NodeSet },
 }
 
 fn expected(known: &[String]) -> String {

@@ -88,7 +88,6 @@ pub struct SessionPlan {
 pub struct Findings {
     /// The run, on disk if it has a directory.
     pub recorder: RunRecorder,
-    /// The run with its cells.
     pub document: Document,
     /// The figures of each rank, read from the cells.
     pub table: RankTable,
@@ -117,7 +116,6 @@ struct RankResults {
 /// The results of a rank for one size, or the reason why they do not count: the rank moved.
 type Measured = Result<RankResults, String>;
 
-/// The surroundings of one rank.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
     /// The rank's place among all ranks.

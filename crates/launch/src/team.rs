@@ -24,7 +24,6 @@ const ARRIVAL: Duration = Duration::from_secs(60);
 /// Reason why ranks could not meet, or lost each other.
 #[derive(Debug, thiserror::Error)]
 pub enum TeamError {
-    /// Some ranks or hosts never joined.
     #[error("rank {rank}: only {present} of {expected} {what} arrived at {place} within {} s: did \
              the launcher start all of them with this same program?", ARRIVAL.as_secs())]
     NotAllCame {
@@ -38,11 +37,7 @@ pub enum TeamError {
         place: String,
     },
     #[error("rank {rank} is gone (process {process} on this host): it was killed or failed")]
-    Gone {
-        /// The local rank.
-        rank: usize,
-        process: u32,
-    },
+    Gone { rank: usize, process: u32 },
     #[error("another rank aborted")]
     GaveUp,
     /// The rendezvous failed.

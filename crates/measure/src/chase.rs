@@ -38,7 +38,6 @@ pub(crate) const MOST_BUILDERS: usize = 8;
 /// The order of a chase and the pages below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChaseOrder {
-    /// The order of visits.
     pub pattern: AccessPattern,
     /// The pages of the buffer; a page-local order stays within each.
     pub pages: Pages,

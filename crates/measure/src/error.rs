@@ -31,7 +31,6 @@ pub enum MeasureError {
     /// A number given for the run is out of range.
     #[error(transparent)]
     Statistics(#[from] numalab_stats::Error),
-    /// Another worker of the same cell failed first.
     #[error("another worker of the cell failed")]
     Abandoned,
     /// The user stopped the run.
@@ -48,7 +47,6 @@ pub enum MeasureError {
     OneTier,
     #[error("--place tier{tier}: expected one of the {tiers} tiers of this machine")]
     NoTier { tier: usize, tiers: usize },
-    /// The hot set does not fit into the working set.
     #[error("--hot {hot}: expected at least a page and at most half of the working set, {half}")]
     HotSet { hot: String, half: String },
     #[error("instruction set `{name}` is not available here: expected {available}")]

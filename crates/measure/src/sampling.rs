@@ -16,13 +16,11 @@ const MOST_MISSED_PER_VALUE: usize = 3;
 /// Minimum number of windows, taken even if no time is left: fewer give no interval.
 const LEAST_WINDOWS: usize = 6;
 
-/// The values of one window.
 #[derive(Clone, Debug)]
 pub struct WindowValues {
     /// Values by metric; the first one decides when to stop.
     pub values: Vec<(Metric, f64)>,
     pub duration_ns: u64,
-    /// Operations in the window.
     pub work: u64,
 }
 
@@ -162,7 +160,6 @@ impl<'a> Samples<'a> {
         Ok((late || empty).then_some(Outcome::BudgetSpent))
     }
 
-    /// Returns the samples taken.
     pub fn into_taken(self) -> Vec<Sample> {
         self.taken
     }

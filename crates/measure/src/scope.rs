@@ -30,7 +30,6 @@ pub enum ScopeError {
     MemorylessNode { node: NodeId, with_memory: NodeSet },
     #[error("node {node} is not allowed for this process (cpuset.mems): expected one of {allowed}")]
     ForbiddenNode { node: NodeId, allowed: NodeSet },
-    /// No cpu or no node is left.
     #[error("no {what} is left to measure with")]
     Nothing {
         /// "cpu" or "node with memory".

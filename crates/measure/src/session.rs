@@ -101,7 +101,6 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Returns the counts of outcomes.
     pub fn into_tally(self) -> Tally {
         self.tally
     }

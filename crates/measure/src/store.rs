@@ -34,7 +34,6 @@ pub enum StoreError {
     OtherKind { path: PathBuf, source: KindError },
     #[error("the run cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
-    /// The run to be resumed was started on another system.
     #[error("{path} was started with {field} `{found}`, but now it is `{wanted}`: start a new run")]
     OtherSystem {
         path: PathBuf,

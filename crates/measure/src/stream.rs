@@ -13,9 +13,7 @@ const LINES_PER_NOTE: usize = 4_096;
 /// Operation, order and instructions of the workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamRules {
-    /// The operation on the arrays.
     pub kernel: StreamKernel,
-    /// The order of visits.
     pub pattern: AccessPattern,
     pub isa: IsaName,
 }

@@ -42,7 +42,6 @@ pub struct TieringProbe {
     pub access: TierAccess,
     /// Time after which another part becomes hot; `None` for never.
     pub moves_every: Option<Duration>,
-    /// The initial placement.
     pub place: TierPlace,
     pub time: Duration,
     /// The tiers, and the cpu that accesses it.

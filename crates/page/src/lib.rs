@@ -29,7 +29,6 @@ pub use terminal::bar::share_bar;
 /// Declares the formats, one per row: name and content.
 macro_rules! formats {
     ($($format:ident = $name:literal, $content:literal;)*) => {
-        /// A format of results.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Format {
             $(#[doc = $content] $format,)*
@@ -40,7 +39,6 @@ macro_rules! formats {
             pub const ALL: [(Self, &'static str, &'static str); [$($name),*].len()] =
                 [$((Self::$format, $name, $content)),*];
 
-            /// Returns its name.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$format => $name,)*

@@ -42,7 +42,6 @@ pub struct Page {
     pub private: Vec<Private>,
 }
 
-/// A private text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Private {
     /// Kind of the private value, in a word or two.
@@ -50,7 +49,6 @@ pub struct Private {
     pub text: String,
 }
 
-/// One of the leading sentences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lead {
     /// Subject of the sentence, in a word or two.
@@ -78,12 +76,10 @@ pub struct Tile {
     pub detail: String,
 }
 
-/// A part of a page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Part {
     pub title: String,
     pub command: Option<String>,
-    /// Notes about the figures.
     pub notes: Vec<String>,
     /// Verbatim lines: a listing, or a picture drawn in characters.
     pub listing: Option<String>,
@@ -101,12 +97,10 @@ impl Part {
         (!part.panels.is_empty()).then_some(part)
     }
 
-    /// Adds these notes.
     pub fn noted(self, notes: Vec<String>) -> Self {
         Self { notes, ..self }
     }
 
-    /// Marks the part as background.
     pub fn background(self) -> Self {
         Self { weight: Weight::Background, ..self }
     }
@@ -163,7 +157,6 @@ impl Panel {
         Self { terminal, ..self }
     }
 
-    /// Marks the panel as folded.
     pub fn folded(self) -> Self {
         Self { folded: true, ..self }
     }

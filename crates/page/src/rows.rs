@@ -2,22 +2,18 @@
 
 use std::collections::BTreeMap;
 
-/// The content of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
     /// Part of the row's identity.
     Label,
-    /// A text about the row.
     Text,
     /// The name of the row's metric.
     Metric,
     /// The unit of the row's values.
     Unit,
-    /// A value.
     Value {
         /// The column's unit; empty for the row's unit.
         unit: &'static str,
-        /// Its meaning, in words.
         means: &'static str,
     },
 }
@@ -25,12 +21,10 @@ pub enum Holds {
 /// The part of a gauge's name that stands for the metric of a row.
 const METRIC: &str = "METRIC";
 
-/// A gauge that rows become.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gauge {
     /// The gauge's name, with METRIC and UNIT if rows determine them.
     pub name: String,
-    /// Its meaning, in words.
     pub means: &'static str,
 }
 
@@ -78,7 +72,6 @@ impl Rows {
         self
     }
 
-    /// Adds these rows.
     pub fn rows(mut self, rows: impl IntoIterator<Item = Vec<String>>) -> Self {
         self.rows.extend(rows);
         self

@@ -2,19 +2,15 @@
 
 use crate::mood::Mood;
 
-/// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
     Left,
     Right,
 }
 
-/// One column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Heading of the column.
     pub name: String,
-    /// Alignment of the cells.
     pub align: Align,
 }
 
@@ -57,12 +53,10 @@ impl Table {
         Self { caption: caption.into(), ..Self::default() }
     }
 
-    /// Adds columns of words.
     pub fn words(self, names: impl Names) -> Self {
         self.aligned(names, Align::Left)
     }
 
-    /// Adds columns of figures.
     pub fn figures(self, names: impl Names) -> Self {
         self.aligned(names, Align::Right)
     }
@@ -79,7 +73,6 @@ impl Table {
         self
     }
 
-    /// Sets the rows.
     pub fn rows(mut self, rows: impl IntoIterator<Item = Vec<String>>) -> Self {
         self.rows.extend(rows);
         self

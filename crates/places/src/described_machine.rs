@@ -13,7 +13,6 @@ use crate::machine::MachineRequest;
 pub(super) struct MachineSettings {
     /// The nodes, in the form of `--emulate`: `4`, or `1G,1G`.
     emulate: String,
-    /// The total number of cpus.
     cpus: u32,
     /// The total memory of all nodes.
     memory: String,

@@ -41,7 +41,6 @@ pub(crate) struct Executed {
 /// Use of `perf stat` around workloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counting {
-    /// It counts scheduler events.
     Scheduler,
     /// Workloads run without it.
     Off,

@@ -18,7 +18,7 @@ settings! {
     pub(super) CPUS = placement::CPUS, Text("CPUs such as 0-3,8, all, or !0"), "",
         "CPUs on which commands run";
     pub(super) NODES = placement::NODES, Text("nodes such as 0,1, all, or !0"), "",
-        "nodes on whose CPUs commands run";
+        "nodes with the CPUs that commands run on";
     pub(super) POLICY = placement::POLICY,
         Text("local, bind:0, preferred:0, interleave:0,1 or weighted:all"), "",
         "nodes from which commands get memory";

@@ -16,7 +16,7 @@ pub(crate) struct Codes {
 impl Codes {
     /// Returns the index of a call chain, innermost first. Its addresses are resolved when it is
     /// first seen, since mappings can change.
-    pub(crate) fn of(&mut self, calls: &[u64], space: &Space) -> usize {
+    pub(crate) fn index_of(&mut self, calls: &[u64], space: &Space) -> usize {
         if let Some(known) = self.by_addresses.get(calls) {
             return *known;
         }
@@ -55,9 +55,9 @@ mod tests {
         let name = "/bin/a".to_owned();
         space.take(&MapRecord { time_ns: 0, process: 1, start, end, offset, name });
         let mut codes = Codes::default();
-        let first = codes.of(&[0x1010, 0x2000, 0x9000, 0x1020], &space);
-        assert_eq!(codes.of(&[0x1010, 0x2000, 0x9000, 0x1020], &space), first);
-        assert_ne!(codes.of(&[0x1010], &space), first);
+        let first = codes.index_of(&[0x1010, 0x2000, 0x9000, 0x1020], &space);
+        assert_eq!(codes.index_of(&[0x1010, 0x2000, 0x9000, 0x1020], &space), first);
+        assert_ne!(codes.index_of(&[0x1010], &space), first);
         let places = codes.places(first, &space);
         let offsets: Vec<u64> = places.iter().map(|place| place.offset).collect();
         assert_eq!(offsets, [0x410, 0x13ff], "the call is before where it returns to");

@@ -19,7 +19,6 @@ pub struct EmulatedRun {
     pub watched_ns: u64,
     /// All processes as one program.
     pub main: MemoryReport,
-    /// Each of them.
     pub processes: Vec<ProgramMemory>,
     pub nodes: Vec<ProfiledNode>,
     /// Better sources, and why they could not be used.

@@ -17,7 +17,6 @@ pub(crate) struct Follower {
     /// Programs that ended, or called exec.
     pub past: Vec<Program>,
     pub faults: FaultsSeen,
-    /// Number of memory samples.
     pub samples: u64,
     /// Facts that turned out to be invisible.
     pub cannot_see: Vec<CannotSee>,

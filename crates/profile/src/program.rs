@@ -154,7 +154,7 @@ impl Program {
         }
         let region = self.space.found(sample.address, self.page_bytes);
         let page = sample.address / self.page_bytes * self.page_bytes;
-        let code = self.codes.of(&sample.calls, &self.space);
+        let code = self.codes.index_of(&sample.calls, &self.space);
         let (thread, is_fault) = (sample.thread, sample.access.is_none());
         let before = self.pages.node(page, region);
         let is_new = self.pages.page(page, region).is_none_or(|(page, is_new)| {

@@ -26,7 +26,6 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// The program to watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watched<'a> {
     /// A program and its arguments, to be started.
@@ -53,7 +52,6 @@ pub(crate) struct Seen {
     pub has_faults: bool,
     /// Sources that failed at the start.
     pub passed_over: Vec<PassedOver>,
-    /// End of the program.
     pub ended: Ended,
     /// Processes that the command left running.
     pub left: Vec<String>,

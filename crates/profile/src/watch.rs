@@ -20,9 +20,6 @@ use crate::summary::program_memory;
 /// Watches a program with the best of these sources that works: to its end, for a time, or until
 /// the user interrupts. A command that is still running then is ended, together with the processes
 /// that it leaves behind, which this process adopts.
-///
-/// # Errors
-/// [`ProfileError`].
 pub fn watch(
     machine: &Machine,
     watched: Watched<'_>,

@@ -25,7 +25,6 @@ pub struct CellsError {
 /// A line of `cells.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CellLine {
-    /// The finished cell.
     #[serde(flatten)]
     pub finished: Finished,
     /// The cell's part of `samples.csv`; absent in older results.

@@ -124,9 +124,7 @@ pub trait Description {
 pub struct Axes {
     /// The length in bytes of each worker's buffer.
     pub size_bytes: Option<u64>,
-    /// The page size.
     pub pages: Option<Pages>,
-    /// The order of visits.
     pub pattern: Option<AccessPattern>,
     /// The name of the kernel that runs.
     pub kernel: Option<String>,
@@ -151,11 +149,9 @@ pub enum Family {
 }
 
 impl Family {
-    /// Every family.
     pub const ALL: [Self; 5] =
         [Self::Core, Self::CacheLatency, Self::MemoryLatency, Self::Bandwidth, Self::CoreToCore];
 
-    /// Returns the family's name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Core => "core",

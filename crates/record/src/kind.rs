@@ -34,14 +34,12 @@ pub mod file {
 /// and the command that reads a directory of that kind, if there is one.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident = $schema:literal, $words:literal $(, $reader:literal)?;)*) => {
-        /// A kind of document.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Kind {
             $($(#[$doc])* $kind,)*
         }
 
         impl Kind {
-            /// Every kind.
             pub const ALL: [Self; [$($schema),*].len()] = [$(Self::$kind),*];
 
             /// Returns the value of the document's `schema` member: `numalab/run-2`.
@@ -239,7 +237,6 @@ pub enum KindError {
     /// The document is of another kind.
     #[error("holds {found}, expected {expected}{}", advice(*.found))]
     Other { found: Kind, expected: Kind },
-    /// The document's kind is unknown to this version.
     #[error("has schema `{schema}`, expected one such as `{}`", Kind::Run.schema())]
     Unknown {
         /// The schema found; empty if there is none.

@@ -51,13 +51,10 @@ pub struct MemoryReport {
     pub failed: Option<Ended>,
 }
 
-/// An invalid report.
 #[derive(Debug, thiserror::Error)]
 pub enum MemoryReportError {
-    /// The text is not JSON of this form.
     #[error("not a report of the memory emulator: {0}")]
     Json(serde_json::Error),
-    /// The report is of another kind or version.
     #[error("schema {found:?}: expected {SCHEMA:?}, the memory emulator's report")]
     Schema { found: String },
 }

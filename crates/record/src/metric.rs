@@ -67,7 +67,6 @@ macro_rules! metrics {
         }
 
         impl Metric {
-            /// Every metric.
             pub const ALL: [Self; [$($name),*].len()] = [$(Self::$metric),*];
 
             /// Returns the unit of the metric's values.

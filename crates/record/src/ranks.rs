@@ -20,7 +20,6 @@ pub struct RankTable {
     pub serial: bool,
     /// The sizes that all ranks have finished, in the order measured.
     pub sizes_bytes: Vec<u64>,
-    /// The ranks by number.
     pub ranks: Vec<RankFigures>,
 }
 

@@ -73,7 +73,6 @@ impl ScalingMetric {
         }
     }
 
-    /// Returns the metric's unit.
     pub const fn unit(self) -> &'static str {
         match self {
             Self::Latency => "ns",
@@ -124,7 +123,6 @@ pub struct RankPlace {
 }
 
 impl ScalingStep {
-    /// Returns the number of ranks.
     pub fn ranks(&self) -> usize {
         self.values.first().map_or(0, Vec::len)
     }

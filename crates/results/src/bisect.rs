@@ -57,7 +57,6 @@ impl Report for BisectDocument {
         serde_json::to_string_pretty(self)
     }
 
-    /// Returns one row per sample.
     fn rows(&self) -> Option<Rows> {
         let all = [&self.good, &self.bad].into_iter().chain(&self.judged);
         let rows = all.flat_map(|judged| {

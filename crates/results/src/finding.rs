@@ -24,7 +24,6 @@ impl<What, Evidence> Finding<What, Evidence> {
         Self { threshold: Some(threshold), ..self }
     }
 
-    /// Adds the evidence.
     pub fn shown_by(self, evidence: Vec<Evidence>) -> Self {
         Self { evidence, ..self }
     }

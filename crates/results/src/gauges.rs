@@ -19,7 +19,7 @@ struct GaugesOf {
     columns: Vec<Rows>,
 }
 
-fn of(commands: &'static str, about: &str, columns: Vec<Rows>) -> GaugesOf {
+fn gauges(commands: &'static str, about: &str, columns: Vec<Rows>) -> GaugesOf {
     GaugesOf { commands, about: about.to_owned(), columns }
 }
 
@@ -30,32 +30,32 @@ fn all() -> Vec<GaugesOf> {
 
 fn of_systems() -> Vec<GaugesOf> {
     vec![
-        of(
+        gauges(
             "`numalab fleet health`",
             "`of` is a place (`node 2`, `host`), and `figure` is `memory latency`, `bandwidth` or \
              `core clock`.",
             vec![health::page::columns()],
         ),
-        of(
+        gauges(
             "`numalab explore`",
-            "Those of nodes, of a process (`--pid`), of guests (`--guests`), of a job's ranks \
-             (`--ranks`) and of a heap (`--heap`).",
+            "Each view has its gauges: nodes, a process (`--pid`), guests (`--guests`), a job's ranks \
+             (`--ranks`) and a heap (`--heap`).",
             explore::page::columns(),
         ),
-        of(
+        gauges(
             "`numalab fleet report`",
             "`scope` is `memory of node 3`, `package 1`, `host`, or a cell.",
             vec![fleet::page::columns()],
         ),
-        of("`numalab topology`", "Unknown sizes have no gauge.", vec![topology::columns()]),
-        of("`numalab machine selftest`", "", vec![self_test::page::columns()]),
+        gauges("`numalab topology`", "Unknown sizes have no gauge.", vec![topology::columns()]),
+        gauges("`numalab machine selftest`", "", vec![self_test::page::columns()]),
     ]
 }
 
 fn of_measurements() -> Vec<GaugesOf> {
     let metrics = Metric::ALL.map(|metric| format!("`{}`", metric.name().replace('-', "_")));
     vec![
-        of(
+        gauges(
             "`numalab measure`, `latency`, `bandwidth`, `loaded`, `c2c` and `report`",
             &format!(
                 "METRIC is one of {}; UNIT is `seconds`, `bytes_per_second`, `ratio` or `hertz`. \
@@ -64,15 +64,15 @@ fn of_measurements() -> Vec<GaugesOf> {
             ),
             vec![run::page::rows::columns()],
         ),
-        of(
+        gauges(
             "`numalab study run` and `report` of a study",
-            "METRIC is the study's. UNIT is the base unit of its unit; without one, as for \
-             operations per second, the name ends before it.",
+            "METRIC is a metric of the study, and UNIT its base unit. Names of metrics without one, \
+             such as operations per second, have no UNIT.",
             vec![study::page::effect_columns(), study::page::value_columns()],
         ),
-        of(
+        gauges(
             "`numalab compare`",
-            "Those of two runs, of two studies, of two files of numbers, and of a machine file.",
+            "It compares two runs, two studies, two files of numbers, or a machine file.",
             vec![
                 compare::page::columns(),
                 study::page::pair_columns(),
@@ -80,15 +80,15 @@ fn of_measurements() -> Vec<GaugesOf> {
                 machine::page::columns(),
             ],
         ),
-        of(
+        gauges(
             "`numalab scale`",
             "METRIC is `latency` or `bandwidth`; UNIT is its base unit.",
             vec![scaling::page::columns()],
         ),
-        of("`numalab study bisect`", "", vec![bisect::columns()]),
-        of(
+        gauges("`numalab study bisect`", "", vec![bisect::columns()]),
+        gauges(
             "`numalab study probe`",
-            "Those of `balancing` and of `tiering`.",
+            "The probes are `balancing` and `tiering`.",
             vec![system::probe_columns(), tiering::page::columns()],
         ),
     ]
@@ -96,13 +96,13 @@ fn of_measurements() -> Vec<GaugesOf> {
 
 fn of_programs() -> Vec<GaugesOf> {
     vec![
-        of("`numalab advise`", "", vec![advice::page::columns()]),
-        of(
+        gauges("`numalab advise`", "", vec![advice::page::columns()]),
+        gauges(
             "`numalab profile`",
             "Values that the source cannot observe have no gauge.",
             vec![profile::page::columns()],
         ),
-        of("`numalab emulate`", "", vec![program::page::columns()]),
+        gauges("`numalab emulate`", "", vec![program::page::columns()]),
     ]
 }
 

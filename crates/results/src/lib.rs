@@ -181,7 +181,6 @@ pub enum DocumentError {
     /// The document is a report of the memory emulator, but of another version or form.
     #[error(transparent)]
     Memory(#[from] MemoryReportError),
-    /// The page needs more data than the document has.
     #[error("holds {kind}; its page is made from the results themselves: use `{command}`")]
     NotAlone {
         kind: Kind,

@@ -20,7 +20,6 @@ impl Report for SettingList {
 
     document_of!(StudySettings);
 
-    /// Returns one row per setting.
     fn rows(&self) -> Option<Rows> {
         let of = |backend: &BackendSettings, set_by: &str, setting: &ListedSetting| {
             let ListedSetting { name, about, expected, default } = setting.clone();

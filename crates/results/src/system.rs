@@ -32,7 +32,6 @@ impl Report for KnobList {
 
     document_of!(Knobs);
 
-    /// Returns one row per knob.
     fn rows(&self) -> Option<Rows> {
         let row = |knob: &KnobNow| {
             vec![
@@ -65,7 +64,6 @@ impl Report for MachineList {
 
     document_of!(MachineList);
 
-    /// Returns one line per machine.
     fn terminal(&self, _: Style) -> String {
         let width = self.machines.iter().map(|machine| machine.name.len()).max().unwrap_or(0);
         let line =
@@ -73,7 +71,6 @@ impl Report for MachineList {
         self.machines.iter().map(line).collect()
     }
 
-    /// Returns one row per machine.
     fn rows(&self) -> Option<Rows> {
         let row = |machine: &BundledMachine| vec![machine.name.clone(), machine.title.clone()];
         let rows = Rows::new("machine file").labels(["name"]).texts(["title"]);
@@ -152,7 +149,6 @@ impl Report for BalancingProbed {
 
     document_of!(Probe);
 
-    /// Returns one row per window.
     fn rows(&self) -> Option<Rows> {
         let row =
             |(at_ns, latency_ns): &(u64, f64)| vec![at_ns.to_string(), latency_ns.to_string()];
@@ -200,7 +196,6 @@ impl Report for AcpiShown {
 
     document_of!(Acpi);
 
-    /// Returns one row per entry.
     fn rows(&self) -> Option<Rows> {
         let rows = self.tables.iter().flat_map(|table| {
             let row = |entry: &String| {
@@ -242,7 +237,6 @@ impl Report for AcpiChecked {
         self.0.json()
     }
 
-    /// Returns one row per finding.
     fn rows(&self) -> Option<Rows> {
         let rows = self.0.findings.iter().map(|finding| {
             let severity = finding.severity.to_string();

@@ -29,7 +29,7 @@ impl Report for TakenReport<'_> {
         page
     }
 
-    /// Returns the document with its origin as `taken`, behind its schema.
+    /// Returns the document with its origin as `taken`, after its schema.
     fn json(&self) -> serde_json::Result<String> {
         let json = self.report.json()?;
         let taken = serde_json::to_string_pretty(self.taken)?.replace('\n', "\n  ");

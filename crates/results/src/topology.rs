@@ -50,7 +50,6 @@ impl Report for Described {
 
     document_of!(Topology);
 
-    /// Returns one row per node.
     fn rows(&self) -> Option<Rows> {
         let row = |node: &Node| {
             vec![

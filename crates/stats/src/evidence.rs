@@ -9,12 +9,12 @@ pub enum Ground {
     Tested,
     /// Too few values: no outcome of the test could show a difference.
     TooFew {
-        /// Number of blocks (unpaired: values on each side) with which one could.
+        /// Number of blocks (unpaired: values on each side) needed to show one.
         needed: usize,
     },
     /// Too few values in the order taken to see whether they depend on each other.
     TooFewInOrder {
-        /// Number of values on each side with which it can.
+        /// Number of values on each side needed to see it.
         needed: usize,
     },
     /// Three or more values that do not vary, as in virtual time: the effect is compared directly
@@ -40,7 +40,7 @@ pub(crate) struct Evidence {
     pub later: Confidence,
     /// The level that the p-value of a difference must then reach before adjustment.
     pub level: f64,
-    /// The fewest values with which it can.
+    /// The smallest number of values that it needs.
     pub fewest: usize,
     /// Number of blocks, or of values on the smaller side.
     pub values: usize,

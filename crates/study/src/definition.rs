@@ -60,7 +60,6 @@ pub struct BackendSpec {
     pub settings: Map<String, Value>,
 }
 
-/// A factor of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Factor {
@@ -95,7 +94,6 @@ pub struct NamedLevel {
 }
 
 impl Level {
-    /// Returns the name in reports.
     pub fn name(&self) -> String {
         match self {
             Self::Value(value) => value.to_string(),

@@ -7,6 +7,7 @@
 //! keeps all results in a [`Journal`]. Nothing is rendered here.
 #![forbid(unsafe_code)]
 #![expect(missing_docs, reason = "fields of errors and records that their names explain")]
+#![expect(clippy::missing_errors_doc, reason = "error types that list what can fail")]
 
 mod backend;
 pub mod bisect;

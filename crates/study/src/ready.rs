@@ -33,7 +33,6 @@ pub struct StudyChanges {
     pub set: Vec<(String, String)>,
 }
 
-/// A study with its plan.
 #[derive(Clone, Debug)]
 pub struct ReadyStudy {
     pub plan: Plan,
@@ -66,13 +65,11 @@ pub enum ReadyError {
     InText { at: String, error: Box<BackendError> },
     #[error(transparent)]
     Backend(#[from] BackendError),
-    /// The study of an interrupted run is not the one that was started.
     #[error(
         "{origin}: its plan is {found}, but the study was started with {begun}: it has changed \
          since, or another version of numalab started it; start a new run"
     )]
     OtherPlan { origin: String, found: String, begun: String },
-    /// Fewer blocks in all than the run has.
     #[error(
         "blocks: {given}: the study has {taken} already, and the number is their total: expected \
          {taken} or more"

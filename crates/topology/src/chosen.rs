@@ -29,7 +29,7 @@ impl<I: Id> Chosen<I> {
     }
 
     /// Returns the selected ones among `all`.
-    pub fn of(&self, all: &IdSet<I>) -> IdSet<I> {
+    pub fn select_from(&self, all: &IdSet<I>) -> IdSet<I> {
         self.among(all).unwrap_or_else(|| all.clone())
     }
 }

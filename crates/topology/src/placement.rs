@@ -112,7 +112,7 @@ fn among<I: Id>(
     all: &IdSet<I>,
 ) -> Result<IdSet<I>, PlacementError> {
     let refused = || PlacementError::new(setting, text, format!("some of {all}"));
-    let chosen = text.parse::<Chosen<I>>().map_err(|_| refused())?.of(all);
+    let chosen = text.parse::<Chosen<I>>().map_err(|_| refused())?.select_from(all);
     let is_there = !chosen.is_empty() && chosen.is_subset(all);
     if is_there { Ok(chosen) } else { Err(refused()) }
 }

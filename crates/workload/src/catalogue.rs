@@ -81,7 +81,6 @@ struct Parser {
     metric: fn(&str) -> Option<Quantity>,
 }
 
-/// Returns all tools.
 pub fn all() -> impl Iterator<Item = &'static ToolEntry> {
     PROGRAMS.into_iter().flatten()
 }

@@ -10,16 +10,13 @@ const QUOTED: usize = 80;
 pub enum OutputError {
     #[error("`{command}`: {ending}: {last_words}")]
     Failed { command: String, ending: Ending, last_words: String },
-    /// The output lacks what its tool should print.
     #[error("no {what} in the output: expected {expected}, found {found:?}")]
     Missing { what: String, expected: &'static str, found: String },
-    /// There is more than one value where one is expected.
     #[error("{count} values of {what} in the output, expected one")]
     Several { what: String, count: usize },
     /// There is another text in the place of a number.
     #[error("{what} is {text:?}, expected a finite number")]
     NoNumber { what: String, text: String },
-    /// The text continues where a pattern and its number end.
     #[error(
         "{what} is {word:?}, expected a number that ends where the pattern ends; put what follows \
          it into the pattern"
@@ -77,7 +74,6 @@ pub enum SpecError {
     NoMetric { name: String },
     #[error("workload {name:?}: metric {metric:?} is given twice")]
     MetricTwice { name: String, metric: String },
-    /// The tool never prints such a metric.
     #[error("workload {name:?}: its output has no metric {metric:?}")]
     NoSuchMetric { name: String, metric: String },
     #[error(
@@ -93,13 +89,11 @@ pub enum SpecError {
     /// A regular expression is invalid.
     #[error("workload {name:?}, metric {metric:?}: {error}")]
     Expression { name: String, metric: String, error: ExpressionError },
-    /// A JSON pointer does not begin with a slash.
     #[error(
         "workload {name:?}, metric {metric:?}: {pointer:?} is not a JSON pointer, \
          expected one such as /results/0/rate"
     )]
     Pointer { name: String, metric: String, pointer: String },
-    /// The timeout is 0.
     #[error("workload {name:?}: timeout-s is 0, expected seconds")]
     NoTime { name: String },
 }
@@ -107,7 +101,6 @@ pub enum SpecError {
 /// Reasons why a pattern cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
-    /// The pattern does not have exactly one placeholder for the number.
     #[error(
         "pattern {pattern:?} has {count} places for a number, expected one, \
          such as 'Time: {{seconds}} s'"
@@ -119,7 +112,6 @@ pub enum PatternError {
          such as 'real {{s}}'"
     )]
     Minutes { pattern: String },
-    /// A pattern with only a number would match any output.
     #[error("pattern {pattern:?} has no text besides the number")]
     NoText { pattern: String },
 }
@@ -129,7 +121,6 @@ pub enum PatternError {
 pub enum ExpressionError {
     #[error("regular expression {expression:?}: {reason}")]
     Malformed { expression: String, reason: String },
-    /// The expression does not have exactly one group, for the number.
     #[error(
         "regular expression {expression:?} has {count} groups in parentheses, expected one, such \
          as 'time: ([0-9.]+) s'; (?:...) groups without a number"

@@ -4,7 +4,6 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// End of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ending {

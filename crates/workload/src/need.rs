@@ -52,7 +52,6 @@ pub enum KernelNeed {
     HugePages {
         /// Size of a page in KiB: 2,048 or 1,048,576.
         page_kib: u64,
-        /// Number of free pages needed.
         pages: u64,
     },
     /// At least this number of memory nodes.

@@ -44,7 +44,6 @@ pub enum Source {
     ExitTime,
 }
 
-/// A user-defined metric.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnMetric {
     pub quantity: Quantity,

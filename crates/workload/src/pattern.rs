@@ -77,7 +77,7 @@ impl Pattern {
     }
 
     /// Returns the numbers of all matches in `text`, in order, each with its unit: the letters, `%`
-    /// and `/` behind it; empty if the pattern itself continues. Values are in the unit of the
+    /// and `/` after it; empty if the pattern itself continues. Values are in the unit of the
     /// label, as in `{us}`, if both units are known.
     ///
     /// # Errors
@@ -132,7 +132,7 @@ impl Pattern {
         })
     }
 
-    /// Returns the unit behind the number of a match; empty if the pattern continues there.
+    /// Returns the unit after the number of a match; empty if the pattern continues there.
     fn unit<'a>(&self, found: &Match<'a>) -> &'a str {
         match () {
             () if found.is_clock => "s",

@@ -17,7 +17,6 @@ use crate::pattern::Pattern;
 #[serde(rename_all = "kebab-case")]
 pub enum Reader {
     Tool(ToolReader),
-    /// User-defined metrics.
     Own(Vec<OwnMetric>),
 }
 

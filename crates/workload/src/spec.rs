@@ -52,7 +52,6 @@ pub struct WorkloadSpec {
     /// The Debian package of the command's program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub package: Option<String>,
-    /// The command's metrics.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metric: Vec<MetricSpec>,
     /// Timeout in seconds, after which it is stopped and has failed.

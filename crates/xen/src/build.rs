@@ -39,7 +39,6 @@ pub enum XenBuildError {
         /// The kind of file it is.
         found: &'static str,
     },
-    /// The file has changed since it was first checked.
     #[error("{path}: it has been rebuilt since the start")]
     Changed { path: PathBuf },
     #[error(transparent)]

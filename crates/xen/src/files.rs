@@ -72,7 +72,6 @@ pub enum XenFilesError {
     Missing {
         /// The unpacked package.
         tree: PathBuf,
-        /// The missing file.
         expected: String,
     },
     /// A file cannot be read or written.
@@ -100,9 +99,6 @@ struct Packages {
 impl XenFiles {
     /// Returns all files, from the cache or newly built; `contents` are those of every domain but
     /// the first (the process 1 is also that of the first domain).
-    ///
-    /// # Errors
-    /// [`XenFilesError`].
     pub fn ensure(
         cache: &Cache,
         contents: &Contents,
@@ -132,9 +128,6 @@ impl XenFiles {
     }
 
     /// Returns the size in bytes of the domains' image with these contents, which are in the cache.
-    ///
-    /// # Errors
-    /// [`XenFilesError`].
     pub fn domain_bytes_of(cache: &Cache, contents: &Contents) -> Result<u64, XenFilesError> {
         let kernel = Kernel::ensure_general(cache, &mut |_| ())?;
         let _lock = cache.lock()?;

@@ -40,7 +40,6 @@ pub struct XenMachine {
     pub boot_limit: Option<Duration>,
 }
 
-/// The result of a plan.
 #[derive(Clone, Debug, Default)]
 pub struct XenReport {
     /// The machine as shown by `xl info -n`.
@@ -51,9 +50,7 @@ pub struct XenReport {
     pub pools: Vec<(String, String)>,
     /// Duration of each domain's creation, in seconds.
     pub created_s: BTreeMap<String, f64>,
-    /// Placement of each domain.
     pub places: BTreeMap<String, DomainPlace>,
-    /// Results of the jobs.
     pub answers: Vec<DomainAnswer>,
     /// The lost domains, with the phase and the reason.
     pub lost: BTreeMap<String, (LostPhase, String)>,
@@ -82,7 +79,6 @@ pub enum XenError {
 }
 
 impl XenReport {
-    /// Adds an event.
     pub fn add(&mut self, event: XenEvent) {
         match event {
             XenEvent::Toolstack { info, log, .. } => {
@@ -124,9 +120,6 @@ impl XenReport {
 
 impl XenMachine {
     /// Checks that QEMU can emulate this machine. Starts nothing.
-    ///
-    /// # Errors
-    /// [`GuestError`].
     pub fn launch(&self, files: &XenFiles, qemu: Qemu) -> Result<Launch, GuestError> {
         let model = if self.pvh { CPU_MODEL_PVH } else { CPU_MODEL };
         let hypervisor = Hypervisor {

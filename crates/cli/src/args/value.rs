@@ -85,7 +85,7 @@ fn chosen<I: Id>(
     let chosen: Chosen<I> = text.trim().parse().map_err(|error| format!("{error}; {expected}"))?;
     let found = match chosen {
         Chosen::These(set) => set,
-        chosen => chosen.of(&of(allowed_now().map_err(|error| error.to_string())?)),
+        chosen => chosen.select_from(&of(allowed_now().map_err(|error| error.to_string())?)),
     };
     match found.is_empty() {
         true => Err(format!("`{text}` selects none: {expected}")),

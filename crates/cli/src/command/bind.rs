@@ -95,7 +95,7 @@ pub(crate) fn run(args: &BindArgs) -> Result<ExitCode, Failure> {
             // A cpu that no rank can use is reported once, not by each rank.
             let mut ranks = (0..size).map(|rank| Task::of_own(rank, size));
             ranks.try_for_each(|task| match &args.cpus {
-                Some(cpus) => cpus.of(Some(&task)).map(drop),
+                Some(cpus) => cpus.cpu_of(Some(&task)).map(drop),
                 None => Ok(()),
             })?;
             return own::start_ranks(size).map(ExitCode::from);

@@ -13,9 +13,6 @@ const LIMIT: Duration = Duration::from_secs(300);
 const USUAL_LONGEST_ARRAY: usize = 1001;
 
 /// Returns the hosts of a partition, or all hosts of a list such as `n[1-4,7]`.
-///
-/// # Errors
-/// [`SubmitError`].
 pub fn hosts(partition: Option<&str>, named: Option<&str>) -> Result<Vec<String>, SubmitError> {
     let text = match named {
         Some(named) if !named.contains('[') => named.replace(',', "\n"),
@@ -54,9 +51,6 @@ pub fn longest_array() -> usize {
 }
 
 /// Submits a job and returns its id.
-///
-/// # Errors
-/// [`SubmitError`].
 pub fn submit(arguments: &[String]) -> Result<String, SubmitError> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let output = run("sbatch", &arguments, "")?;

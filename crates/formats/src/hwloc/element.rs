@@ -12,12 +12,7 @@ pub(super) fn place(element: Element<'_, '_>) -> String {
 }
 
 pub(super) fn malformed(element: Element<'_, '_>, found: &str, expected: &str) -> ReadError {
-    ReadError::Syntax {
-        format: FORMAT,
-        line: line_of(element),
-        found: found.to_owned(),
-        expected: expected.to_owned(),
-    }
+    ReadError::syntax(FORMAT, line_of(element), found, expected)
 }
 
 pub(super) fn os_index(element: Element<'_, '_>) -> Result<u32, ReadError> {

@@ -53,7 +53,7 @@ const ATTRIBUTES: [Attribute; 6] = [
 
 impl Attribute {
     /// Returns the value of the attribute's field, or the mean of its fields.
-    fn of(&self, access: &AccessAttributes) -> Option<u64> {
+    fn value_in(&self, access: &AccessAttributes) -> Option<u64> {
         let mut access = access.clone();
         let values = (self.fields)(&mut access).into_iter().filter_map(|field| *field);
         values.reduce(u64::midpoint)
@@ -77,7 +77,7 @@ pub(super) fn write(machine: &Machine, objects: &BTreeMap<NodeId, u64>, xml: &mu
     let known: Vec<(&AccessAttributes, String, u64)> = known.collect();
     for attribute in &ATTRIBUTES {
         let figure = |access| {
-            let value = attribute.of(access)?;
+            let value = attribute.value_in(access)?;
             let rounded = value.saturating_add(attribute.scale / 2) / attribute.scale;
             (rounded > 0).then_some(rounded)
         };

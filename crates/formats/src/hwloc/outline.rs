@@ -43,7 +43,7 @@ pub fn read_outline(text: &str) -> Result<Reading, ReadError> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum OutlineKind {
     Machine,
     Package,
     Cache(u8, CacheKind),
@@ -56,7 +56,7 @@ enum Kind {
 
 #[derive(Debug)]
 struct Object {
-    kind: Kind,
+    kind: OutlineKind,
     line: usize,
     indent: usize,
     /// The object that contains it.
@@ -79,13 +79,13 @@ impl Outline {
         let mut parent = self.objects.iter().rposition(before);
         for item in text.trim().split(" + ") {
             let Some((kind, number, bytes)) = item_of(item) else { break };
-            if kind == Kind::Machine && !self.objects.is_empty() {
+            if kind == OutlineKind::Machine && !self.objects.is_empty() {
                 return Err(malformed(line, text, "one machine"));
             }
             let cpus = CpuSet::new();
             self.objects.push(Object { kind, line, indent, parent, number, bytes, cpus });
             let own = self.objects.len() - 1;
-            if kind == Kind::Cpu {
+            if kind == OutlineKind::Cpu {
                 self.cpu(own, text)?;
             }
             parent = Some(own);
@@ -102,20 +102,20 @@ impl Outline {
         let mut has_core = false;
         while let Some(at) = above {
             let object = &mut self.objects[at];
-            has_core |= object.kind == Kind::Core;
+            has_core |= object.kind == OutlineKind::Core;
             if !object.cpus.insert(CpuId(id)) {
                 return Err(malformed(line, text, "each cpu once"));
             }
             above = object.parent;
         }
-        let has_cores = self.of(|kind| kind == Kind::Core).next().is_some();
+        let has_cores = self.objects_where(|kind| kind == OutlineKind::Core).next().is_some();
         match has_cores && !has_core {
             true => Err(malformed(line, text, "a cpu that is indented below its core")),
             false => Ok(()),
         }
     }
 
-    fn of(&self, is: impl Fn(Kind) -> bool) -> impl Iterator<Item = &Object> {
+    fn objects_where(&self, is: impl Fn(OutlineKind) -> bool) -> impl Iterator<Item = &Object> {
         self.objects.iter().filter(move |object| is(object.kind))
     }
 
@@ -131,21 +131,25 @@ impl Outline {
 
     /// Checks that no end of the text is missing.
     fn check(&self) -> Result<(), ReadError> {
-        if self.of(|kind| kind == Kind::Cpu).next().is_none() {
+        if self.objects_where(|kind| kind == OutlineKind::Cpu).next().is_none() {
             return Err(ReadError::Absent { format: FORMAT, what: "cpu, such as `PU L#0 (P#0)`" });
         }
         let cut = |what, announced: String, described: String| {
             Err(ReadError::Cut { format: FORMAT, what, announced, described })
         };
-        let cores = self.of(|kind| kind == Kind::Core);
+        let cores = self.objects_where(|kind| kind == OutlineKind::Core);
         let (whole, empty): (Vec<&Object>, Vec<_>) = cores.partition(|core| !core.cpus.is_empty());
         if !empty.is_empty() {
             let all = whole.len() + empty.len();
             return cut("cores with cpus", all.to_string(), whole.len().to_string());
         }
-        let all = self.of(|kind| kind == Kind::Machine).find_map(|machine| machine.bytes);
-        let nodes: Vec<u64> =
-            self.of(|kind| kind == Kind::Node).filter_map(|of| of.bytes).collect();
+        let all = self
+            .objects_where(|kind| kind == OutlineKind::Machine)
+            .find_map(|machine| machine.bytes);
+        let nodes: Vec<u64> = self
+            .objects_where(|kind| kind == OutlineKind::Node)
+            .filter_map(|of| of.bytes)
+            .collect();
         let sum: u64 = nodes.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes));
         // Each size is rounded.
         let slack = (nodes.len() as u64 + 1) << 30;
@@ -157,15 +161,15 @@ impl Outline {
 
     fn machine(self, mut findings: Findings) -> Result<Reading, ReadError> {
         let mut assembly = Assembly::default();
-        for object in self.of(|kind| kind == Kind::Cpu) {
+        for object in self.objects_where(|kind| kind == OutlineKind::Cpu) {
             object.cpus.iter().for_each(|id| _ = assembly.cpu(id));
         }
         self.place(&mut assembly)?;
-        let mut number = |is: Kind, assign: fn(&mut Cpu, u32, u32)| {
-            let mut sets: Vec<&Object> = self.of(|kind| kind == is).collect();
+        let mut number = |is: OutlineKind, assign: fn(&mut Cpu, u32, u32)| {
+            let mut sets: Vec<&Object> = self.objects_where(|kind| kind == is).collect();
             sets.sort_by_key(|object| object.cpus.first());
             let own = |place: u32, object: &Object| match is {
-                Kind::Package => object.number.unwrap_or(place),
+                OutlineKind::Package => object.number.unwrap_or(place),
                 _ => place,
             };
             for (place, object) in (0..).zip(sets) {
@@ -174,13 +178,15 @@ impl Outline {
                 }
             }
         };
-        number(Kind::Package, |cpu, package, _| cpu.package = Some(package));
-        number(Kind::Core, |cpu, core, thread| (cpu.core, cpu.thread) = (Some(core), thread));
-        let l3 = Kind::Cache(3, CacheKind::Unified);
+        number(OutlineKind::Package, |cpu, package, _| cpu.package = Some(package));
+        number(OutlineKind::Core, |cpu, core, thread| {
+            (cpu.core, cpu.thread) = (Some(core), thread);
+        });
+        let l3 = OutlineKind::Cache(3, CacheKind::Unified);
         number(l3, |cpu, group, _| cpu.l3_group = Some(group));
         let mut machine = assembly.finish(FORMAT)?;
         for object in self.objects {
-            if let Kind::Cache(level, kind) = object.kind {
+            if let OutlineKind::Cache(level, kind) = object.kind {
                 let (line_bytes, ways, cpus) = (None, None, object.cpus);
                 let size_bytes = object.bytes;
                 machine.caches.push(Cache { level, kind, size_bytes, line_bytes, ways, cpus });
@@ -194,8 +200,9 @@ impl Outline {
     /// Adds the nodes, and places every cpu on one.
     fn place(&self, assembly: &mut Assembly) -> Result<(), ReadError> {
         let mut sets = Vec::new();
-        let has_sizes = self.of(|kind| kind == Kind::Node).any(|node| node.bytes.is_some());
-        for object in self.of(|kind| kind == Kind::Node) {
+        let has_sizes =
+            self.objects_where(|kind| kind == OutlineKind::Node).any(|node| node.bytes.is_some());
+        for object in self.objects_where(|kind| kind == OutlineKind::Node) {
             let expected = "the system's number of the node, such as `NUMANode L#0 (P#0 31GB)`";
             let id = object.number.ok_or_else(|| malformed(object.line, "NUMANode", expected))?;
             if assembly.node_ids().contains(&NodeId(id)) {
@@ -206,7 +213,7 @@ impl Outline {
             node.memory_bytes = object.bytes.unwrap_or(0);
             node.memory_unknown = !has_sizes;
         }
-        let machine = self.of(|kind| kind == Kind::Machine).next();
+        let machine = self.objects_where(|kind| kind == OutlineKind::Machine).next();
         if let (true, Some(machine)) = (sets.is_empty(), machine) {
             // hwloc 1 has no node on a machine with one.
             let node = assembly.node(NodeId(0));
@@ -221,16 +228,16 @@ impl Outline {
 
 /// Returns the kind, number and size of an item such as `NUMANode L#0 (P#8 31GB)`; `None` for devices and
 /// other text.
-fn item_of(item: &str) -> Option<(Kind, Option<u32>, Option<u64>)> {
+fn item_of(item: &str) -> Option<(OutlineKind, Option<u32>, Option<u64>)> {
     let (head, rest) = item.split_once(' ').unwrap_or((item, ""));
     let kind = match head {
-        "Machine" => Kind::Machine,
-        "Package" | "Socket" => Kind::Package,
-        "Core" => Kind::Core,
-        "PU" => Kind::Cpu,
-        "NUMANode" => Kind::Node,
-        "Die" | "Module" | "Tile" | "Cluster" | "MemCache" => Kind::Other,
-        _ if head.starts_with("Group") => Kind::Other,
+        "Machine" => OutlineKind::Machine,
+        "Package" | "Socket" => OutlineKind::Package,
+        "Core" => OutlineKind::Core,
+        "PU" => OutlineKind::Cpu,
+        "NUMANode" => OutlineKind::Node,
+        "Die" | "Module" | "Tile" | "Cluster" | "MemCache" => OutlineKind::Other,
+        _ if head.starts_with("Group") => OutlineKind::Other,
         _ => cache(head)?,
     };
     let mut words = rest.split([' ', '(', ')']).filter(|word| !word.is_empty());
@@ -246,7 +253,7 @@ fn item_of(item: &str) -> Option<(Kind, Option<u32>, Option<u64>)> {
 }
 
 /// Returns the kind of a name such as `L1d` or `L3`.
-fn cache(name: &str) -> Option<Kind> {
+fn cache(name: &str) -> Option<OutlineKind> {
     let rest = name.strip_prefix('L')?;
     let rest = rest.strip_suffix("Cache").unwrap_or(rest);
     let (level, kind) = match (rest.strip_suffix('d'), rest.strip_suffix('i')) {
@@ -254,12 +261,11 @@ fn cache(name: &str) -> Option<Kind> {
         (_, Some(level)) => (level, CacheKind::Instruction),
         _ => (rest, CacheKind::Unified),
     };
-    level.parse().ok().map(|level| Kind::Cache(level, kind))
+    level.parse().ok().map(|level| OutlineKind::Cache(level, kind))
 }
 
 fn malformed(line: usize, found: &str, expected: &str) -> ReadError {
-    let (found, expected) = (found.trim().to_owned(), expected.to_owned());
-    ReadError::Syntax { format: FORMAT, line, found, expected }
+    ReadError::syntax(FORMAT, line, found, expected)
 }
 
 #[cfg(test)]

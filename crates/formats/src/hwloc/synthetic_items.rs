@@ -7,7 +7,7 @@ use crate::error::ReadError;
 
 /// The kind of a level's objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ItemKind {
     Package,
     Node,
     Core,
@@ -21,7 +21,7 @@ pub(super) enum Kind {
 #[derive(Debug)]
 pub(super) struct Item {
     name: String,
-    pub(super) kind: Kind,
+    pub(super) kind: ItemKind,
     /// Objects in each object of the level above.
     pub(super) count: usize,
     /// True for memory in brackets, which is not a level.
@@ -46,7 +46,7 @@ pub(super) fn items(text: &str) -> Result<Vec<Item>, ReadError> {
         let (item, after) = rest.split_at(end);
         // Attributes of the machine itself come before the first level.
         if !(items.is_empty() && item.starts_with('(')) {
-            let is_complete = items.last().is_some_and(|last: &Item| last.kind == Kind::Pu);
+            let is_complete = items.last().is_some_and(|last: &Item| last.kind == ItemKind::Pu);
             if is_complete {
                 return Err(wrong(item, "the end of the description after its level `pu`"));
             }
@@ -83,7 +83,7 @@ impl Item {
         if inner.is_some() {
             let name = head.trim().to_owned();
             return match kind(&name) {
-                Some(kind @ Kind::Node) => {
+                Some(kind @ ItemKind::Node) => {
                     Ok(Self { name, kind, count: 1, is_attached: true, attributes })
                 }
                 _ => Err(wrong(text, "memory in brackets: [numa(memory=8GiB)]")),
@@ -101,22 +101,22 @@ impl Item {
     /// is not a group.
     pub(super) fn has_name(&self, name: &str) -> bool {
         kind(name) == Some(self.kind)
-            && (self.kind != Kind::Group || self.name.eq_ignore_ascii_case(name))
+            && (self.kind != ItemKind::Group || self.name.eq_ignore_ascii_case(name))
     }
 }
 
 /// Returns the kind for a name of hwloc's, in upper or lower case.
-pub(super) fn kind(name: &str) -> Option<Kind> {
+pub(super) fn kind(name: &str) -> Option<ItemKind> {
     let name = name.to_ascii_lowercase();
     Some(match name.as_str() {
-        "package" | "pack" | "socket" => Kind::Package,
-        "numanode" | "numa" | "node" => Kind::Node,
-        "core" => Kind::Core,
-        "pu" => Kind::Pu,
+        "package" | "pack" | "socket" => ItemKind::Package,
+        "numanode" | "numa" | "node" => ItemKind::Node,
+        "core" => ItemKind::Core,
+        "pu" => ItemKind::Pu,
         "machine" | "group" | "die" | "tile" | "module" | "cluster" | "book" | "drawer" => {
-            Kind::Group
+            ItemKind::Group
         }
-        _ if name.starts_with("group") => Kind::Group,
+        _ if name.starts_with("group") => ItemKind::Group,
         _ => {
             let digits = name.strip_prefix('l')?.trim_end_matches("cache");
             let kind = match digits.as_bytes().last()? {
@@ -125,7 +125,7 @@ pub(super) fn kind(name: &str) -> Option<Kind> {
                 _ => CacheKind::Unified,
             };
             let level = digits.trim_end_matches(['d', 'i', 'u']).parse().ok();
-            Kind::Cache(level.filter(|level| (1..=9).contains(level))?, kind)
+            ItemKind::Cache(level.filter(|level| (1..=9).contains(level))?, kind)
         }
     })
 }

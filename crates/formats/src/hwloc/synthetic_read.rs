@@ -4,7 +4,7 @@ use numalab_topology::{Cache, CacheKind, CpuId, CpuSet, Findings, MAX_ID, Machin
 
 use super::synthetic::FORMAT;
 use super::synthetic_indexes;
-use super::synthetic_items::{self, Attributes, Item, Kind, items};
+use super::synthetic_items::{self, Attributes, Item, ItemKind, items};
 use crate::assembly::Assembly;
 use crate::error::ReadError;
 use crate::pasted;
@@ -38,7 +38,7 @@ pub fn read_synthetic(text: &str) -> Result<Reading, ReadError> {
     let text: Vec<String> = lines.filter(|line| !pasted::is_prompt(line)).collect();
     let items = items(&text.join(" "))?;
     let cpus = cpu_count(&items)?;
-    let innermost = items.split_last().filter(|(item, _)| item.kind == Kind::Pu);
+    let innermost = items.split_last().filter(|(item, _)| item.kind == ItemKind::Pu);
     let (innermost, above) =
         innermost.ok_or(ReadError::Absent { format: FORMAT, what: "last level such as `pu:2`" })?;
     let numbers = synthetic_indexes::numbers(innermost.attributes.indexes.as_deref(), cpus, above)?;
@@ -77,7 +77,7 @@ fn place(items: &[Item], numbers: &[u32], assembly: &mut Assembly) -> Result<(),
         if !item.is_attached {
             objects *= item.count;
         }
-        if item.kind == Kind::Node {
+        if item.kind == ItemKind::Node {
             let cpus = numbers.len() / objects;
             // An object's nodes follow those of the objects inside it.
             nodes.extend((0..objects).map(|o| ((o + 1) * cpus, cpus, depth, &item.attributes)));
@@ -94,7 +94,8 @@ fn place(items: &[Item], numbers: &[u32], assembly: &mut Assembly) -> Result<(),
     }
     nodes.sort_by_key(|&(end, cpus, depth, _)| (end, cpus, depth));
     // One list has the indexes of all nodes, whatever the level at which it is given.
-    let has_indexes = |item: &Item| item.kind == Kind::Node && item.attributes.indexes.is_some();
+    let has_indexes =
+        |item: &Item| item.kind == ItemKind::Node && item.attributes.indexes.is_some();
     let (text, above) = match items.iter().rposition(has_indexes) {
         Some(at) => (items[at].attributes.indexes.as_deref(), &items[..at]),
         None => (None, items),
@@ -121,15 +122,15 @@ fn group(item: &Item, numbers: &[u32], objects: usize, machine: &mut Machine) {
         for (thread, id) in (0u32..).zip(cpus.iter()) {
             let Some(cpu) = machine.cpu_mut(id) else { continue };
             match item.kind {
-                Kind::Package => cpu.package = Some(number),
-                Kind::Core => (cpu.core, cpu.thread) = (Some(number), thread),
-                Kind::Cache(3, CacheKind::Unified) => cpu.l3_group = Some(number),
+                ItemKind::Package => cpu.package = Some(number),
+                ItemKind::Core => (cpu.core, cpu.thread) = (Some(number), thread),
+                ItemKind::Cache(3, CacheKind::Unified) => cpu.l3_group = Some(number),
                 _ => {}
             }
         }
         // A level without a size shows which cpus share a cache, but nothing about the cache.
         let size_bytes = item.attributes.size_bytes;
-        if let (Kind::Cache(level, kind), Some(_)) = (item.kind, size_bytes) {
+        if let (ItemKind::Cache(level, kind), Some(_)) = (item.kind, size_bytes) {
             let (line_bytes, ways) = (None, None);
             machine.caches.push(Cache { level, kind, size_bytes, line_bytes, ways, cpus });
         }

@@ -12,7 +12,7 @@ const MAX_DEPTH: usize = 128;
 
 /// The type of an object; of objects with equal sets the smaller type contains the larger.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(super) enum ObjectKind {
     /// The whole machine.
     Machine,
     Package(u32),
@@ -25,7 +25,7 @@ pub(super) enum Kind {
     Pu(CpuId),
 }
 
-impl Kind {
+impl ObjectKind {
     /// Returns true if a node is attached directly to such an object, without an object made for
     /// the node.
     fn holds_nodes(&self) -> bool {
@@ -44,7 +44,7 @@ pub(super) struct CacheOrder {
 /// An object, its children and the nodes attached to it.
 #[derive(Debug)]
 pub(super) struct Object {
-    pub(super) kind: Kind,
+    pub(super) kind: ObjectKind,
     pub(super) cpus: CpuSet,
     pub(super) children: Vec<usize>,
     pub(super) nodes: Vec<NodeId>,
@@ -74,7 +74,7 @@ impl Tree {
             let found = *set == online
                 || items.iter().any(|(kind, cpus)| kind.holds_nodes() && cpus == set);
             if !set.is_empty() && !found {
-                items.push((Kind::Group, set.clone()));
+                items.push((ObjectKind::Group, set.clone()));
             }
         }
         items.sort_by(|(a_kind, a), (b_kind, b)| {
@@ -112,10 +112,10 @@ impl Tree {
     }
 
     /// Inserts sets, larger ones first, each below the smallest one that contains it.
-    fn insert(online: CpuSet, items: Vec<(Kind, CpuSet)>) -> Result<Self, WriteError> {
+    fn insert(online: CpuSet, items: Vec<(ObjectKind, CpuSet)>) -> Result<Self, WriteError> {
         let mut owner: BTreeMap<CpuId, usize> = online.iter().map(|cpu| (cpu, 0)).collect();
         let mut objects = vec![Object {
-            kind: Kind::Machine,
+            kind: ObjectKind::Machine,
             cpus: online,
             children: Vec::new(),
             nodes: Vec::new(),
@@ -173,33 +173,33 @@ impl Tree {
 }
 
 /// Returns the sets of packages, caches, cores and cpus.
-fn items(machine: &Machine, online: &CpuSet) -> Vec<(Kind, CpuSet)> {
+fn items(machine: &Machine, online: &CpuSet) -> Vec<(ObjectKind, CpuSet)> {
     let mut items = Vec::new();
-    let mut add = |kind: Kind, cpus: &CpuSet| {
+    let mut add = |kind: ObjectKind, cpus: &CpuSet| {
         let cpus = cpus.intersection(online);
         if !cpus.is_empty() {
             items.push((kind, cpus));
         }
     };
     for package in machine.packages() {
-        add(Kind::Package(package.number), &package.cpus);
+        add(ObjectKind::Package(package.number), &package.cpus);
     }
     for (index, cache) in machine.caches.iter().enumerate() {
-        add(Kind::Cache(CacheOrder::of(cache, index)), &cache.cpus);
+        add(ObjectKind::Cache(CacheOrder::of(cache, index)), &cache.cpus);
     }
     for group in machine.l3_groups() {
         let has_group = |cache: &Cache| {
             is_l3(cache) && cache.cpus.intersection(online) == group.cpus.intersection(online)
         };
         if !machine.caches.iter().any(has_group) {
-            add(Kind::Cache(CacheOrder::UNKNOWN_L3), &group.cpus);
+            add(ObjectKind::Cache(CacheOrder::UNKNOWN_L3), &group.cpus);
         }
     }
     for core in machine.cores() {
-        add(Kind::Core(core.number), &core.cpus);
+        add(ObjectKind::Core(core.number), &core.cpus);
     }
     for cpu in online.iter() {
-        add(Kind::Pu(cpu), &CpuSet::from_iter([cpu]));
+        add(ObjectKind::Pu(cpu), &CpuSet::from_iter([cpu]));
     }
     items
 }

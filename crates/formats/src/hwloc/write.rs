@@ -7,7 +7,7 @@ use numalab_topology::{
     Cache, CacheKind, CpuSet, HugePagePool, Machine, MemorySideCache, Node, NodeId, NodeSet,
 };
 
-use super::tree::{CacheOrder, Kind, Object, Tree};
+use super::tree::{CacheOrder, Object, ObjectKind, Tree};
 use super::{CPU_LESS, LARGEST_BASE_PAGE, MEMORY_UNKNOWN, bitmap, memory_attributes};
 use crate::error::WriteError;
 use crate::xml_text::XmlText;
@@ -63,7 +63,7 @@ impl Writer<'_> {
         let (name, os_index) = self.name(object);
         let mut attributes = vec![("type", name)];
         attributes.extend(os_index.map(|number| ("os_index", number.to_string())));
-        attributes.extend(self.sets(&object.cpus, &nodes, object.kind == Kind::Machine));
+        attributes.extend(self.sets(&object.cpus, &nodes, object.kind == ObjectKind::Machine));
         attributes.extend(self.details(object));
         self.open(&attributes);
         for &id in &object.nodes {
@@ -78,12 +78,12 @@ impl Writer<'_> {
     /// Returns the type of an object and its number in the system.
     fn name(&self, object: &Object) -> (String, Option<u32>) {
         let (name, number) = match &object.kind {
-            Kind::Machine => ("Machine", Some(0)),
-            Kind::Package(number) => ("Package", Some(*number)),
-            Kind::Group => ("Group", None),
-            Kind::Core(number) => ("Core", Some(*number)),
-            Kind::Pu(cpu) => ("PU", Some(cpu.0)),
-            Kind::Cache(order) => {
+            ObjectKind::Machine => ("Machine", Some(0)),
+            ObjectKind::Package(number) => ("Package", Some(*number)),
+            ObjectKind::Group => ("Group", None),
+            ObjectKind::Core(number) => ("Core", Some(*number)),
+            ObjectKind::Pu(cpu) => ("PU", Some(cpu.0)),
+            ObjectKind::Cache(order) => {
                 let (level, kind) = self
                     .cache(order)
                     .map_or((3, CacheKind::Unified), |cache| (cache.level, cache.kind));
@@ -101,8 +101,10 @@ impl Writer<'_> {
     /// Returns the attributes that only objects of this kind have.
     fn details(&self, object: &Object) -> Vec<Attribute> {
         let order = match &object.kind {
-            Kind::Group => return vec![("kind", "0".to_owned()), ("subkind", "0".to_owned())],
-            Kind::Cache(order) => order,
+            ObjectKind::Group => {
+                return vec![("kind", "0".to_owned()), ("subkind", "0".to_owned())];
+            }
+            ObjectKind::Cache(order) => order,
             _ => return Vec::new(),
         };
         let cache = self.cache(order);

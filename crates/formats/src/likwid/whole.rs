@@ -167,17 +167,10 @@ impl Reader {
 }
 
 fn check(what: &'static str, announced: usize, described: usize) -> Result<(), ReadError> {
-    if announced == described {
-        return Ok(());
-    }
-    let (announced, described) = (announced.to_string(), described.to_string());
-    Err(ReadError::Cut { format: FORMAT, what, announced, described })
+    ReadError::unless_whole(announced == described, FORMAT, what, (announced, described))
 }
 
 fn check_cpus(what: &'static str, announced: &CpuSet, described: &CpuSet) -> Result<(), ReadError> {
-    if announced.is_subset(described) {
-        return Ok(());
-    }
-    let (announced, described) = (announced.to_string(), described.to_string());
-    Err(ReadError::Cut { format: FORMAT, what, announced, described })
+    let is_whole = announced.is_subset(described);
+    ReadError::unless_whole(is_whole, FORMAT, what, (announced, described))
 }

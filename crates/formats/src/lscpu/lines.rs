@@ -94,8 +94,8 @@ impl Lines {
             "Core(s) per socket" => self.cores_per_package = self.cores_per_package.or(count()?),
             "Architecture" if !self.architecture.is_empty() => {
                 let found = format!("{key}: {value}");
-                let expected = "one line of it: the output of one machine".to_owned();
-                return Err(ReadError::Syntax { format: FORMAT, line: number, found, expected });
+                let expected = "one line of it: the output of one machine";
+                return Err(ReadError::syntax(FORMAT, number, &found, expected));
             }
             "Architecture" => {
                 self.has_adjacent_threads |= value.starts_with("ppc") || value.starts_with("s390");
@@ -163,11 +163,8 @@ impl Lines {
     fn check_nodes(&self) -> Result<(), ReadError> {
         let mut placed = CpuSet::new();
         self.nodes.values().for_each(|of_node| placed.extend_from(of_node));
-        if placed.is_empty() || self.online.is_subset(&placed) {
-            return Ok(());
-        }
-        let (announced, described) = (self.online.to_string(), placed.to_string());
-        Err(ReadError::Cut { format: FORMAT, what: "cpus of nodes", announced, described })
+        let is_whole = placed.is_empty() || self.online.is_subset(&placed);
+        ReadError::unless_whole(is_whole, FORMAT, "cpus of nodes", (&self.online, &placed))
     }
 
     /// Fails if fewer cpus or nodes are listed than counted, because part of the text is missing.
@@ -179,10 +176,9 @@ impl Lines {
         let counts =
             [("cpus", self.cpu_count, cpus.len()), ("nodes", self.node_count, self.nodes.len())];
         for (what, announced, described) in counts {
-            if let Some(announced) = announced.filter(|&all| all > described) {
-                let (announced, described) = (announced.to_string(), described.to_string());
-                return Err(ReadError::Cut { format: FORMAT, what, announced, described });
-            }
+            let announced = announced.unwrap_or(0);
+            let is_whole = announced <= described;
+            ReadError::unless_whole(is_whole, FORMAT, what, (announced, described))?;
         }
         Ok(())
     }
@@ -228,12 +224,8 @@ fn once(line: usize, value: &str, known: &CpuSet) -> Result<CpuSet, ReadError> {
     if known.is_empty() || *known == cpus {
         return Ok(cpus);
     }
-    Err(ReadError::Syntax {
-        format: FORMAT,
-        line,
-        found: value.to_owned(),
-        expected: format!("cpus {known} again: the output of one machine"),
-    })
+    let expected = format!("cpus {known} again: the output of one machine");
+    Err(ReadError::syntax(FORMAT, line, value, expected))
 }
 
 /// Returns a count that is given once, or repeated with the same number; a different one is another
@@ -247,24 +239,15 @@ fn same(
     let Some((known, _)) = known.zip(count).filter(|(known, count)| known != count) else {
         return Ok(known.or(count));
     };
-    Err(ReadError::Syntax {
-        format: FORMAT,
-        line,
-        found: value.to_owned(),
-        expected: format!("{known} again: the output of one machine"),
-    })
+    let expected = format!("{known} again: the output of one machine");
+    Err(ReadError::syntax(FORMAT, line, value, expected))
 }
 
 /// Parses a count; `None` for other text, such as the `-` of an unknown one.
 fn count(line: usize, value: &str) -> Result<Option<usize>, ReadError> {
     let is_negative = value.strip_prefix('-').is_some_and(|rest| rest.parse::<u64>().is_ok());
     if is_negative {
-        return Err(ReadError::Syntax {
-            format: FORMAT,
-            line,
-            found: value.to_owned(),
-            expected: "a number of at least 0".to_owned(),
-        });
+        return Err(ReadError::syntax(FORMAT, line, value, "a number of at least 0"));
     }
     Ok(value.parse().ok())
 }
@@ -275,12 +258,8 @@ fn list(line: usize, value: &str) -> Result<CpuSet, ReadError> {
         Some(digits) => mask(digits),
         None => value.parse().ok(),
     };
-    cpus.ok_or_else(|| ReadError::Syntax {
-        format: FORMAT,
-        line,
-        found: value.to_owned(),
-        expected: "a list of cpus such as 0-15,128-143".to_owned(),
-    })
+    let expected = "a list of cpus such as 0-15,128-143";
+    cpus.ok_or_else(|| ReadError::syntax(FORMAT, line, value, expected))
 }
 
 /// Parses hexadecimal digits, the lowest four cpus last.

@@ -63,12 +63,7 @@ pub(super) fn is_row(word: &str) -> bool {
 }
 
 pub(super) fn malformed(line: usize, found: &str, expected: &str) -> ReadError {
-    ReadError::Syntax {
-        format: FORMAT,
-        line,
-        found: found.trim().to_owned(),
-        expected: expected.to_owned(),
-    }
+    ReadError::syntax(FORMAT, line, found, expected)
 }
 
 fn small_number(line: usize, found: &str, word: &str, expected: &str) -> Result<u32, ReadError> {

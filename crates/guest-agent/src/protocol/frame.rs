@@ -17,7 +17,6 @@ pub enum FrameError {
     /// The stream failed.
     #[error("result channel: {0}")]
     Io(#[from] io::Error),
-    /// The stream ended at the start of a frame or within one.
     #[error("result channel: closed after {frames} frames, before the end marker")]
     Closed {
         /// Number of complete frames read before.
@@ -87,9 +86,6 @@ impl<R: Read> FrameReader<R> {
     }
 
     /// Reads one frame, and returns its kind and payload.
-    ///
-    /// # Errors
-    /// [`FrameError`].
     pub fn read(&mut self) -> Result<(u8, Vec<u8>), FrameError> {
         let mut header = [0; HEADER_BYTES];
         self.fill(&mut header)?;

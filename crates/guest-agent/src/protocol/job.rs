@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A job for a guest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {

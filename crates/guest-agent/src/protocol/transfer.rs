@@ -17,7 +17,6 @@ pub enum TransferError {
     /// The file cannot be read or written.
     #[error("{path}: {source}")]
     File { path: PathBuf, source: io::Error },
-    /// The name is outside the directory for results.
     #[error("file name {path:?} from the guest: expected a relative path without \"..\"")]
     UnsafePath { path: String },
     /// The stream had something else in place of the file's content.
@@ -63,9 +62,6 @@ fn read_what_is_there(content: &mut File, part: &mut [u8]) -> io::Result<()> {
 }
 
 /// Receives the content that follows `header` into the file `place` of a guest, from its host.
-///
-/// # Errors
-/// [`TransferError`].
 pub fn receive_file<R: Read>(
     input: &mut FrameReader<R>,
     header: &FileHeader,
@@ -81,9 +77,6 @@ pub fn receive_file<R: Read>(
 }
 
 /// Receives the content that follows `header` into an open file, with its path for messages.
-///
-/// # Errors
-/// [`TransferError`].
 pub fn receive_content<R: Read>(
     input: &mut FrameReader<R>,
     header: &FileHeader,
@@ -104,9 +97,6 @@ pub fn receive_content<R: Read>(
 }
 
 /// Returns the path below `directory`, if the name from the other side stays within it.
-///
-/// # Errors
-/// [`TransferError::UnsafePath`].
 pub fn safe_relative(directory: &Path, path: &str) -> Result<PathBuf, TransferError> {
     let relative = Path::new(path);
     let plain = |part: Component| matches!(part, Component::Normal(_));

@@ -23,7 +23,6 @@ use super::xenstore::{Xenstore, XenstoreError};
 
 /// The agent's name in the first domain; it is `numalab` itself.
 pub const PROGRAM: &str = "/usr/bin/numalab-xen";
-/// Path of its plan.
 pub const PLAN: &str = "/run/numalab/plan.json";
 
 /// Reasons why the agent gave up; the failure of a single domain is an event instead.
@@ -53,7 +52,6 @@ pub enum AgentError {
         /// The message of the tools.
         reason: String,
     },
-    /// The tools failed, and may not fit the hypervisor.
     #[error(
         "{source}; the hypervisor is Xen {hypervisor}, the tools in dom0 are of Xen {tools}: they \
          work only with the same XEN_SYSCTL_INTERFACE_VERSION and XEN_DOMCTL_INTERFACE_VERSION"
@@ -206,9 +204,6 @@ impl Agent<'_> {
 }
 
 /// Returns the output of `xl`, within the time limit for one command of the toolstack.
-///
-/// # Errors
-/// [`CommandError`].
 pub fn xl(plan: &XenPlan, arguments: &[&str]) -> Result<String, CommandError> {
     tool_output(plan, "xl", arguments)
 }

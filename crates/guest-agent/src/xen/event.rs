@@ -11,7 +11,6 @@ pub const FIRST_DOMAIN: &str = "Domain-0";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum XenEvent {
-    /// The toolstack is ready.
     Toolstack {
         /// Duration of the domain's start, in seconds.
         seconds: f64,
@@ -25,7 +24,6 @@ pub enum XenEvent {
         /// A title, then a line for each pool with its name and its cpus.
         listed: String,
     },
-    /// A domain has been created.
     Created {
         domain: String,
         id: u32,
@@ -33,8 +31,11 @@ pub enum XenEvent {
         seconds: f64,
     },
     /// A domain is excluded from the following steps.
-    Lost { domain: String, phase: LostPhase, reason: String },
-    /// The placement of a domain.
+    Lost {
+        domain: String,
+        phase: LostPhase,
+        reason: String,
+    },
     Placed(DomainPlace),
     /// A domain has finished a job.
     Answered(DomainAnswer),

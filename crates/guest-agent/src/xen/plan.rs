@@ -44,7 +44,6 @@ pub struct XenPlan {
     pub limits: XenLimits,
 }
 
-/// One domain.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DomainPlan {
@@ -94,7 +93,6 @@ pub enum Pinning {
 #[serde(deny_unknown_fields)]
 pub struct DomainJob {
     pub name: String,
-    /// The program and its arguments.
     pub command: Vec<String>,
     /// Time limit in seconds.
     pub limit_s: u64,

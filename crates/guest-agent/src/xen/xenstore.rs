@@ -6,7 +6,6 @@ use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
 
-/// The device in a domain.
 pub const DEVICE: &str = "/dev/xen/xenbus";
 /// The socket in the first domain.
 pub const SOCKET: &str = "/run/xenstored/socket";
@@ -40,7 +39,6 @@ pub enum XenstoreError {
     /// xenstore refused the request; `ENOENT` for a value that does not exist.
     #[error("xenstore: {path}: {code}")]
     Refused { path: String, code: String },
-    /// An answer is longer than the limit.
     #[error("xenstore: a reply of {0} bytes, expected at most {MAX_PAYLOAD_BYTES}")]
     TooLong(usize),
 }
@@ -63,7 +61,6 @@ pub struct Change {
     pub token: String,
 }
 
-/// A connection to xenstore.
 #[derive(Debug)]
 pub struct Xenstore<S> {
     stream: S,
@@ -87,9 +84,6 @@ impl<S: Read + Write> Xenstore<S> {
     }
 
     /// Returns the value at a path; `None` if there is none.
-    ///
-    /// # Errors
-    /// [`XenstoreError`].
     pub fn read(&mut self, path: &str) -> Result<Option<Vec<u8>>, XenstoreError> {
         match self.ask(MessageType::Read, path, &[path.as_bytes(), b"\0"]) {
             Err(error) if error.is_absent() => Ok(None),
@@ -98,18 +92,12 @@ impl<S: Read + Write> Xenstore<S> {
     }
 
     /// Returns the value at a path as text.
-    ///
-    /// # Errors
-    /// [`XenstoreError`].
     pub fn text(&mut self, path: &str) -> Result<Option<String>, XenstoreError> {
         let value = self.read(path)?;
         Ok(value.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
     /// Returns the names below a path; empty if it does not exist.
-    ///
-    /// # Errors
-    /// [`XenstoreError`].
     pub fn names(&mut self, path: &str) -> Result<Vec<String>, XenstoreError> {
         let payload = match self.ask(MessageType::Directory, path, &[path.as_bytes(), b"\0"]) {
             Err(error) if error.is_absent() => return Ok(Vec::new()),
@@ -120,34 +108,22 @@ impl<S: Read + Write> Xenstore<S> {
     }
 
     /// Writes a value, and creates its parents if necessary.
-    ///
-    /// # Errors
-    /// [`XenstoreError`].
     pub fn write(&mut self, path: &str, value: &[u8]) -> Result<(), XenstoreError> {
         self.ask(MessageType::Write, path, &[path.as_bytes(), b"\0", value]).map(drop)
     }
 
     /// Allows every domain to read a value of the first domain.
-    ///
-    /// # Errors
-    /// [`XenstoreError`].
     pub fn let_all_read(&mut self, path: &str) -> Result<(), XenstoreError> {
         self.ask(MessageType::SetPermissions, path, &[path.as_bytes(), b"\0r0\0"]).map(drop)
     }
 
     /// Watches a path and everything below it; the first change comes immediately.
-    ///
-    /// # Errors
-    /// [`XenstoreError`].
     pub fn watch(&mut self, path: &str, token: &str) -> Result<(), XenstoreError> {
         let parts = [path.as_bytes(), b"\0", token.as_bytes(), b"\0"];
         self.ask(MessageType::Watch, path, &parts).map(drop)
     }
 
     /// Returns the next change; `None` after the stream's own read timeout.
-    ///
-    /// # Errors
-    /// [`XenstoreError`].
     pub fn change(&mut self) -> Result<Option<Change>, XenstoreError> {
         loop {
             if let Some(change) = self.changes.pop_front() {

@@ -12,7 +12,6 @@ use crate::qemu::AcceleratorKind;
 /// Reason why a guest cannot have this processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BoardError {
-    /// QEMU's machine for the processor lacks the feature.
     #[error("--arch {} does not support {what}", .architecture.name())]
     Unable {
         architecture: Architecture,

@@ -23,7 +23,6 @@ const HOME: &str = "/root";
 pub enum CollectError {
     #[error("result channel: the guest sent file {path:?}, expected only those of --collect")]
     NotAsked { path: String },
-    /// There are too many files, or they are too large together.
     #[error(
         "result channel: with {path:?}, of {size_bytes} bytes, the guest sent more than \
          {MOST_FILES} files or {MOST_BYTES} bytes"
@@ -43,7 +42,6 @@ pub(super) struct Collected<'t> {
     directory: OwnedFd,
     asked: Vec<PathBuf>,
     left_bytes: u64,
-    /// The files that were received.
     pub files: Vec<PathBuf>,
 }
 

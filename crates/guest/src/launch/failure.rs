@@ -92,7 +92,6 @@ pub enum GuestError {
     /// The guest exceeded its time limit.
     #[error("the guest {} within {limit:?}{console}", doing(.phase))]
     Hung { phase: Phase, limit: Duration, console: ConsoleTail },
-    /// QEMU was killed, or ended with an error.
     #[error("QEMU exited while the guest ran ({status}){}{console}", shown_errors(.errors))]
     Died {
         status: ExitStatus,
@@ -100,10 +99,8 @@ pub enum GuestError {
         errors: String,
         console: ConsoleTail,
     },
-    /// The guest powered off before its first process reported.
     #[error("the guest ended before it was ready{console}")]
     NotReady { console: ConsoleTail },
-    /// The guest powered off without a result.
     #[error("the guest ended without its end marker{console}")]
     Silent { console: ConsoleTail },
     /// A message on the channel was invalid.

@@ -22,7 +22,6 @@ use numalab_image::{Architecture, BootFiles, DiskFormat};
 /// First QEMU with CXL devices of volatile memory (`volatile-memdev`).
 const VOLATILE_CXL: Version = Version::new(8, 1, 0);
 
-/// The description of a guest.
 #[derive(Clone, Debug, Default)]
 pub struct Guest {
     pub architecture: Architecture,
@@ -48,7 +47,6 @@ pub struct Guest {
     pub limits: Limits,
 }
 
-/// A disk of a guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disk {
     pub file: PathBuf,
@@ -76,7 +74,6 @@ pub struct Pins {
     pub host: Machine,
 }
 
-/// Time limits of a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// From the start of QEMU to the first message of process 1.

@@ -32,17 +32,12 @@ pub struct HostMemory {
 pub enum HostMemoryError {
     /// This QEMU lacks the feature.
     #[error("this QEMU does not support {what}")]
-    Unable {
-        /// The feature that it lacks.
-        what: &'static str,
-    },
-    /// Linux does not boot in this little memory.
+    Unable { what: &'static str },
     #[error(
         "{} of memory: Linux with numalab's image needs at least {}",
         format_bytes(*.memory_bytes), format_bytes(LEAST_LINUX_BYTES)
     )]
     TooSmall { memory_bytes: u64 },
-    /// Booting the kernel takes more memory than the host has free.
     #[error(
         "{} of memory: a kernel writes {} of it to boot, more than half of the free memory here \
          ({}); use a smaller guest",
@@ -59,7 +54,6 @@ pub enum HostMemoryError {
     NoNode { node: u32 },
     #[error("huge pages of {page_bytes} bytes: this machine does not support that size")]
     NoSuchPages { page_bytes: u64 },
-    /// The pool of huge pages is too small.
     #[error("huge pages of {page_bytes} bytes: {needed} needed, {free} free")]
     TooFewPages {
         page_bytes: u64,
@@ -98,9 +92,6 @@ impl Classed for HostMemoryError {
 
 impl HostMemory {
     /// Checks the request against this QEMU and the host below `root`.
-    ///
-    /// # Errors
-    /// [`HostMemoryError`].
     pub fn check(
         &self,
         machine: &Machine,
@@ -141,9 +132,6 @@ impl HostMemory {
 }
 
 /// Refuses a Linux guest with less memory than it needs to boot.
-///
-/// # Errors
-/// [`HostMemoryError::TooSmall`].
 pub(super) fn check_linux(machine: &Machine) -> Result<(), HostMemoryError> {
     match machine.memory_bytes() {
         memory_bytes if memory_bytes < LEAST_LINUX_BYTES => {

@@ -70,7 +70,6 @@ impl QemuProcess {
         Ok(Self { pid, handle, ended, status: None })
     }
 
-    /// Returns its process id.
     pub fn pid(&self) -> u32 {
         self.pid
     }

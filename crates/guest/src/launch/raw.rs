@@ -39,7 +39,6 @@ pub struct RawTask {
     pub patterns: Patterns,
 }
 
-/// The outcome of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RawOutcome {
     pub end: RawEnd,

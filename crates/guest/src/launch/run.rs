@@ -18,14 +18,12 @@ const SEND_LIMIT: Duration = Duration::from_secs(60);
 /// Time to wait for QEMU's end after the channel has closed, which gives the cause.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
-/// The outcome of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// The exit status of the command.
     pub exit: Exit,
     /// Problems in the guest, such as a missing file to collect, and reasons for restarts.
     pub complaints: Vec<String>,
-    /// Files that were received.
     pub files: Vec<std::path::PathBuf>,
     /// The release of the guest's kernel.
     pub kernel: String,

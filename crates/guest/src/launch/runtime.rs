@@ -104,9 +104,6 @@ impl Classed for RuntimeError {}
 impl Runtime {
     /// Opens the user's directory: `$XDG_RUNTIME_DIR/numalab`, else `/tmp/numalab-UID`. Removes the
     /// remains of dead guests.
-    ///
-    /// # Errors
-    /// [`RuntimeError`].
     pub fn open() -> Result<Self, RuntimeError> {
         let user = rustix::process::geteuid().as_raw();
         let variable = std::env::var_os("XDG_RUNTIME_DIR").filter(|value| !value.is_empty());
@@ -115,9 +112,6 @@ impl Runtime {
     }
 
     /// Opens this directory, creating it if necessary, and removes the remains of dead guests.
-    ///
-    /// # Errors
-    /// [`RuntimeError`].
     pub fn at(root: impl Into<PathBuf>) -> Result<Self, RuntimeError> {
         let root = root.into();
         // The mode applies at creation, so that the directory is never open to other users.
@@ -139,9 +133,6 @@ impl Runtime {
     }
 
     /// Returns this user's running guests.
-    ///
-    /// # Errors
-    /// [`RuntimeError`].
     pub fn guests(&self) -> Result<Vec<RunningGuest>, RuntimeError> {
         let mut guests = Vec::new();
         for directory in self.directories()? {
@@ -162,9 +153,6 @@ impl Runtime {
     }
 
     /// Creates the directory of a new guest.
-    ///
-    /// # Errors
-    /// [`RuntimeError`].
     pub fn begin(&self, record: &GuestRecord) -> Result<GuestDirectory, RuntimeError> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         self.begin_at(record, now)

@@ -42,9 +42,7 @@ pub struct Task {
 pub struct GuestResult {
     /// The exit status of the command.
     pub exit: Exit,
-    /// Problems in the guest.
     pub complaints: Vec<String>,
-    /// Files that were received.
     pub files: Vec<PathBuf>,
 }
 
@@ -54,19 +52,16 @@ pub enum SessionError {
     /// A frame or file failed.
     #[error(transparent)]
     Transfer(#[from] TransferError),
-    /// The guest uses another version of the protocol.
     #[error("result channel: the guest speaks version {0}, expected {VERSION}: rebuild its image")]
     Version(u32),
     /// An unexpected message arrived.
     #[error("result channel: {found}, expected {expected}")]
     Unexpected { found: String, expected: &'static str },
-    /// The checksum in the end marker does not match the data received.
     #[error("result channel: the checksum of the end marker does not match what was received")]
     Checksum,
     /// A file of the guest was refused.
     #[error(transparent)]
     Collect(CollectError),
-    /// The guest sent files although there is no directory for them.
     #[error("result channel: the guest sent file {0}, but no directory for results was given")]
     NoPlace(String),
     /// A file could not be sent to the guest.
@@ -89,7 +84,6 @@ impl From<CollectError> for SessionError {
     }
 }
 
-/// One conversation with a guest.
 pub struct Session<R, W> {
     input: FrameReader<R>,
     output: FrameWriter<W>,

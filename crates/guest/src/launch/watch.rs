@@ -37,7 +37,6 @@ pub enum Ended {
     Lost,
 }
 
-/// Watches one guest.
 pub struct Watch<'a> {
     asked: StopCheck<'a>,
     console: &'a Console,

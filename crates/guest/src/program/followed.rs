@@ -26,13 +26,11 @@ pub struct Followed {
 /// Reason why a command ran, but the cost of its memory is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum FollowedError {
-    /// A signal ended the program, and no process left a report.
     #[error(
         "signal {signal} ended the program: the cost of its memory is unknown, because the memory \
          emulator reports only when a program exits by itself"
     )]
     Signalled { signal: i32 },
-    /// No process left a report.
     #[error("the memory emulator wrote no report")]
     NoReport,
     /// The figures do not describe the program.
@@ -103,9 +101,6 @@ impl Followed {
 
     /// Refuses figures that do not describe the program: the processes that were not followed outnumber
     /// those that were, or its memory is more than the machine's.
-    ///
-    /// # Errors
-    /// [`FollowedError::Misleading`].
     pub fn expect_most(&self) -> Result<(), FollowedError> {
         let lost = self.not_followed().filter(|_| self.lost.len() > self.number());
         match lost.or_else(|| unplaced(&self.processes)) {

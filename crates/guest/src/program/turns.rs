@@ -11,7 +11,6 @@ pub enum ThreadPlacement {
     Spread,
     /// All cpus of a node before those of the next.
     Pack,
-    /// These cpus, in this order.
     Cpus(Vec<CpuId>),
 }
 

@@ -30,7 +30,6 @@ pub struct QemuHazard {
     pub fixed_in: Version,
 }
 
-/// The requested accelerator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AcceleratorChoice {
@@ -110,7 +109,6 @@ impl Accelerator {
         Self::tcg_for(AcceleratorReason::Requested)
     }
 
-    /// Returns TCG for this reason.
     pub fn tcg_for(reason: AcceleratorReason) -> Self {
         Self { kind: AcceleratorKind::Tcg, reason }
     }

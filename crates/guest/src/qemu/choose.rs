@@ -44,10 +44,8 @@ pub struct Qemu {
 /// Reason why there is no suitable QEMU.
 #[derive(Debug, thiserror::Error)]
 pub enum QemuError {
-    /// No QEMU is installed.
     #[error("no {} on this machine", program_of(*.architecture))]
     Absent { architecture: Architecture },
-    /// None of the installed QEMUs has the features.
     #[error("{program} is {version}{}: this guest needs {needs}", if *.plugins { "" } else { " without -plugin" })]
     Unfit {
         architecture: Architecture,

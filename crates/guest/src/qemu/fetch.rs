@@ -22,9 +22,6 @@ const fn packages(architecture: Architecture) -> &'static [&'static str] {
 impl Qemu {
     /// Downloads QEMU for a guest's processor from the backports of this Debian release; nothing is
     /// installed.
-    ///
-    /// # Errors
-    /// [`QemuError`].
     pub fn fetch_backports(
         cache: &Cache,
         architecture: Architecture,

@@ -146,9 +146,6 @@ impl FromStr for QmpAddress {
 
 impl QmpClient {
     /// Connects to a listening QEMU; `limit` applies to each whole answer.
-    ///
-    /// # Errors
-    /// [`QmpError`].
     pub fn connect(address: &QmpAddress, limit: Duration) -> Result<Self, QmpError> {
         let failed = |source| QmpError::Connect { address: address.clone(), source };
         match address {
@@ -169,9 +166,6 @@ impl QmpClient {
     }
 
     /// Uses an existing connection.
-    ///
-    /// # Errors
-    /// [`QmpError`].
     pub fn over_socket(stream: UnixStream, limit: Duration) -> Result<Self, QmpError> {
         let setup = || {
             stream.set_write_timeout(Some(limit))?;
@@ -184,9 +178,6 @@ impl QmpClient {
 
     /// Executes a command and returns its answer. Events in between are dropped, except the guest's
     /// shutdown.
-    ///
-    /// # Errors
-    /// [`QmpError`].
     pub fn execute(&mut self, command: &str, arguments: &Value) -> Result<Value, QmpError> {
         let mut request = json!({ "execute": command });
         if !arguments.is_null() {
@@ -224,9 +215,6 @@ impl QmpClient {
     }
 
     /// Returns the guest's state in QEMU's words (`running`, `shutdown`, ...).
-    ///
-    /// # Errors
-    /// [`QmpError`].
     pub fn state(&mut self) -> Result<String, QmpError> {
         let answer = self.execute("query-status", &Value::Null)?;
         let state = answer["status"].as_str().map(str::to_owned);

@@ -10,7 +10,6 @@ use super::client::{QmpClient, QmpError};
 use super::plan::{PinPlan, PlanError};
 use super::threads::{IoThread, Vcpu, io_threads, vcpus};
 
-/// The result of pinning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PinReport {
     /// The process id of the QEMU.
@@ -66,7 +65,6 @@ pub enum PinError {
     /// The plan does not fit the guest or the host.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The QMP server is on another machine.
     #[error(
         "QEMU runs on another machine, so its thread ids mean nothing here; run this on QEMU's host"
     )]
@@ -97,9 +95,6 @@ impl Classed for PinError {
 
 /// Pins the vCPUs by the plan, and every other thread of that QEMU to `helpers` if given.
 /// Each affinity is read back.
-///
-/// # Errors
-/// [`PinError`].
 pub fn apply(
     qemu: &mut QmpClient,
     plan: &PinPlan,

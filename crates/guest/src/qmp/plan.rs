@@ -13,7 +13,6 @@ pub enum PinPlan {
     /// for each list. Within a list each gets one host cpu in order, starting over if there are
     /// more vCPUs than host cpus.
     NodeLists {
-        /// The number of vCPUs.
         vcpus: Option<u32>,
         /// The host cpus of each node.
         lists: Vec<CpuSet>,
@@ -35,7 +34,6 @@ pub enum PlanError {
     },
     #[error("host cpus {cpus} are not online here: expected one of {online}")]
     Offline { cpus: CpuSet, online: CpuSet },
-    /// The host's nodes are unknown.
     #[error("automatic pinning: no node of this host has online cpus")]
     NoHostNodes,
 }
@@ -43,9 +41,6 @@ pub enum PlanError {
 impl PinPlan {
     /// Returns the host cpus of each vCPU in the plan; all must be online in `host`, if its
     /// cpus are known.
-    ///
-    /// # Errors
-    /// [`PlanError`].
     pub fn placement(
         &self,
         vcpus: &[Vcpu],

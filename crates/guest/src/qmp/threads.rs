@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::client::{QmpClient, QmpError, not_understood};
 
-/// One vCPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vcpu {
     /// Index, which is also the number in the guest's Linux.
@@ -22,9 +21,6 @@ pub struct IoThread {
 }
 
 /// Returns the vCPUs, by index.
-///
-/// # Errors
-/// [`QmpError`].
 pub fn vcpus(qemu: &mut QmpClient) -> Result<Vec<Vcpu>, QmpError> {
     let command = "query-cpus-fast";
     let mut cpus = each(qemu, command, "cpu-index and thread-id", |cpu| {
@@ -39,9 +35,6 @@ pub fn vcpus(qemu: &mut QmpClient) -> Result<Vec<Vcpu>, QmpError> {
 }
 
 /// Returns the threads for I/O.
-///
-/// # Errors
-/// [`QmpError`].
 pub fn io_threads(qemu: &mut QmpClient) -> Result<Vec<IoThread>, QmpError> {
     each(qemu, "query-iothreads", "id and thread-id", |thread| {
         Some(IoThread {

@@ -11,10 +11,8 @@ use crate::error_class::{Classed, ErrorClass};
 /// A command that gave no usable output.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
-    /// The program does not exist.
     #[error("`{program}` was not found: install it, or correct its name")]
     NotFound { program: String },
-    /// The file of its standard input could not be opened.
     #[error("cannot open the input of `{program}`, {}: {source}", input.display())]
     NoInput { program: String, input: PathBuf, source: io::Error },
     /// The program exists, but a file that it needs to start does not.
@@ -23,7 +21,6 @@ pub enum CommandError {
     /// The system could not start or watch it.
     #[error("cannot run `{program}`: {source}")]
     NotRun { program: String, source: io::Error },
-    /// The command exceeded its time limit and was terminated.
     #[error("`{command}` did not end within {} s{}", limit.as_secs_f64(), ended_with_it(.left))]
     TimedOut {
         command: String,

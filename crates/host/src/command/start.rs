@@ -30,13 +30,11 @@ const MOST_INTERPRETERS: usize = 4;
 /// Reason why a program that exists cannot be started.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StartError {
-    /// The interpreter of a script does not exist.
     #[error(
         "cannot run `{program}`: its first line names the interpreter {interpreter:?}, which does \
          not exist here"
     )]
     NoInterpreter { program: String, interpreter: String },
-    /// The program loader of a program does not exist.
     #[error(
         "cannot run `{program}`: its ELF interpreter {loader} does not exist here: install the C \
          library that it was built for"
@@ -88,9 +86,6 @@ impl Interpreter {
 
 /// Checks for the reasons that the system's error does not name. A program that is missing, or may
 /// not be run, passes.
-///
-/// # Errors
-/// [`StartError`].
 pub fn check_startable(program: &str) -> Result<(), StartError> {
     let Some(mut path) = on_path(program) else { return Ok(()) };
     let program = || program.to_owned();

@@ -54,7 +54,7 @@ const ROWS: [KnobRow; 36] = [
     (
         "promote_rate_limit",
         Sysctl("kernel/numa_balancing_promote_rate_limit_MBps"),
-        "limit of promotion by tiering, MB/s",
+        "maximum rate of promotion between tiers, MB/s",
     ),
     (
         "damon_migrate",

@@ -8,7 +8,6 @@ use crate::error_class::{Classed, ErrorClass};
 /// Reason why a value could not be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WriteFailure {
-    /// The file does not exist.
     #[error("this kernel does not have it")]
     Absent,
     /// Permission was denied, with the kernel's error.
@@ -16,7 +15,6 @@ pub enum WriteFailure {
     Denied(String),
     #[error("the kernel refuses this value")]
     Refused,
-    /// The setting exists, but this machine does not support it.
     #[error("this machine does not support it ({0})")]
     Unsupported(String),
 }
@@ -38,7 +36,6 @@ impl WriteFailure {
 /// Reason why a knob could not be set or restored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KnobError {
-    /// The name is neither in the catalogue, nor a sysctl, nor a path.
     #[error(
         "knob {name:?}: expected a name of `numalab knobs list`, a sysctl such as vm.swappiness, \
          or a file below /proc/sys or /sys"
@@ -48,12 +45,10 @@ pub enum KnobError {
     Absent { name: String, file: PathBuf },
     #[error("knob {name}: {}: {reason}; run as root, outside a container", file.display())]
     Denied { name: String, file: PathBuf, reason: String },
-    /// The prior value cannot be read, so it could not be restored.
     #[error(
         "knob {name}: {} can only be written, so its value could not be restored", file.display()
     )]
     WriteOnly { name: String, file: PathBuf },
-    /// The setting exists, but this machine does not support it.
     #[error("knob {name}: {}: this machine does not support it ({reason})", file.display())]
     Unsupported { name: String, file: PathBuf, reason: String },
     /// Setting it would change another file irreversibly: the kernel rejects that file's current
@@ -73,7 +68,6 @@ pub enum KnobError {
     /// The kernel kept another value than the one written.
     #[error("knob {name}: wrote {wanted:?}, {} has {kept:?}", file.display())]
     Clamped { name: String, file: PathBuf, wanted: String, kept: String },
-    /// A pool of huge pages got fewer pages than were requested.
     #[error(
         "knob {name}: {had} of {wanted} pages could be reserved ({}), even after compacting \
          memory: set at most {had}, free memory, or reserve them when the system boots \
@@ -81,7 +75,6 @@ pub enum KnobError {
         file.display()
     )]
     FewerPages { name: String, file: PathBuf, wanted: u64, had: u64 },
-    /// An earlier run left settings behind.
     #[error(
         "an earlier run ended without restoring {} ({}): run `numalab knobs restore` first",
         numalab_topology::count(*count, "setting"),
@@ -93,7 +86,6 @@ pub enum KnobError {
         lock.display()
     )]
     Busy { lock: PathBuf },
-    /// The journal could not be written, so nothing was changed.
     #[error("{}: {reason}: no setting is changed without its journal", journal.display())]
     NoJournal {
         journal: PathBuf,
@@ -101,7 +93,6 @@ pub enum KnobError {
         /// True if permission was denied.
         denied: bool,
     },
-    /// The journal cannot be parsed.
     #[error(
         "{}, line {line}: {reason}: restore these settings by hand, then remove the file",
         journal.display()

@@ -21,7 +21,6 @@ pub struct Knob {
     pub(super) nature: Nature,
 }
 
-/// The kind of a knob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Nature {
     /// Each of its files takes the value.
@@ -44,7 +43,6 @@ impl Knob {
         Self::new("damon_watch", vec![damon::COUNT.to_owned()], Nature::Damon)
     }
 
-    /// Returns the name as given.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -3,7 +3,6 @@
 /// Writing 1 compacts all memory; the file holds no value.
 pub(super) const COMPACT: &str = "proc/sys/vm/compact_memory";
 
-/// The pages of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) wanted: u64,

@@ -12,7 +12,6 @@ const CONTEXTS: u64 = (-4095_i64).cast_unsigned();
 /// Marker of user code.
 const USER_CONTEXT: u64 = (-512_i64).cast_unsigned();
 
-/// A record of the ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PerfRecord {
     Sample(SampleRecord),
@@ -48,7 +47,6 @@ pub enum PerfRecord {
     },
     /// The ring was full.
     Lost {
-        /// Number of missing records.
         records: u64,
     },
     /// The kernel paused sampling, because it took too much time.
@@ -75,12 +73,10 @@ pub struct SampleRecord {
     pub latency_cycles: u64,
 }
 
-/// A new mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MapRecord {
     pub time_ns: u64,
     pub process: u32,
-    /// The first address.
     pub start: u64,
     /// The address after the last.
     pub end: u64,

@@ -52,7 +52,6 @@ pub enum PerfError {
 /// The records taken from the rings at one time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
-    /// The records, by time.
     pub records: Vec<PerfRecord>,
     /// Records lost because a ring was full.
     pub lost: u64,

@@ -134,7 +134,6 @@ fn ibs(root: &Root, unit: &str) -> Option<MemoryEvent> {
     })
 }
 
-/// The files of a unit.
 struct Described<'a> {
     root: &'a Root,
     unit: &'a str,

@@ -1,9 +1,7 @@
 //! Lines of `/proc/PID/maps` and `smaps` (`proc_pid_maps(5)`).
 
-/// A mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MapsLine {
-    /// The first address.
     pub start: u64,
     /// The address after the last.
     pub end: u64,

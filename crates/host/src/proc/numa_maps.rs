@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use numalab_topology::NodeId;
 
-/// The kind of a mapping.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NumaKind {
     /// The heap (`brk`).

@@ -17,10 +17,8 @@ const SOFT_DIRTY: u64 = 1 << 55;
 /// Entries read at a time.
 const BATCH: u64 = 64 << 10;
 
-/// The bits to clear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClearedBits {
-    /// The bits of used pages.
     Referenced,
     /// The bits of written pages. Clearing them makes a page read-only until its next write, which
     /// causes a fault.

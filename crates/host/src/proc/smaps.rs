@@ -9,7 +9,6 @@ use super::address_range;
 /// One mapping of `smaps`; `smaps_rollup` is one mapping of everything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SmapsMapping {
-    /// The first address.
     pub start: u64,
     /// The address after the last.
     pub end: u64,

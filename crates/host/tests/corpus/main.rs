@@ -15,7 +15,7 @@ use std::thread;
 
 use expected::Comparison;
 use manifest::Entry;
-use numalab_host::{Reading, Root, read_machine_and_devices};
+use numalab_host::{MachineReading, Root, read_machine_and_devices};
 use numalab_topology::Machine;
 
 /// Outputs that differ for a good reason: file, the part that is not compared, reason.
@@ -123,7 +123,7 @@ fn compare_outputs(
     compared
 }
 
-fn print_row(entry: &Entry, reading: &Reading, outputs: &[String]) {
+fn print_row(entry: &Entry, reading: &MachineReading, outputs: &[String]) {
     let machine = &reading.machine;
     let outputs = if outputs.is_empty() { "manifest only".to_owned() } else { outputs.join(", ") };
     println!(

@@ -33,16 +33,8 @@ pub enum KernelError {
     },
     #[error("package {package}: no file boot/vmlinuz-* in it")]
     NoImage { package: String },
-    /// The kernel is for a processor other than the guest's.
     #[error("{path}: a kernel for {}, expected one for {}", .found.name(), .expected.name())]
-    OtherProcessor {
-        path: PathBuf,
-        /// The processor of the kernel.
-        found: Architecture,
-        /// The processor of the guest.
-        expected: Architecture,
-    },
-    /// The kernel is too old for memory tiers.
+    OtherProcessor { path: PathBuf, found: Architecture, expected: Architecture },
     #[error(
         "Linux {release} does not build memory tiers from HMAT's latencies: expected 6.10 or \
              later"

@@ -20,10 +20,8 @@ const GRUB: &str = "/usr/lib/grub";
 /// Reasons why no image was made.
 #[derive(Debug, thiserror::Error)]
 pub enum IsoError {
-    /// A program or a part of GRUB is missing.
     #[error("{what} is needed for an image, but missing")]
     Lacking { what: String },
-    /// The words cannot be written to GRUB's configuration.
     #[error("`{words}`: expected words of letters, digits and = : , . - _ separated by spaces")]
     Words { words: String },
     #[error("{doing}: {reason}")]

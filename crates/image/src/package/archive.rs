@@ -94,9 +94,6 @@ impl Archive {
 
     /// Downloads the package into `directory`, which contains no other package; apt verifies it
     /// against the archive's signed index.
-    ///
-    /// # Errors
-    /// [`PackageError`].
     pub fn download(
         &self,
         package: &PackageRecord,

@@ -23,7 +23,6 @@ pub enum PackageError {
     Cache(#[from] CacheError),
     #[error("apt knows no package named {name:?}")]
     Unknown { name: String },
-    /// The packages are Debian's, and the host's system is not Debian.
     #[error("{system}: {packages} are needed, which numalab can download only on Debian")]
     OtherSystem { system: String, packages: String },
     #[error("{package}: member {member:?}: {source}")]
@@ -59,15 +58,12 @@ pub enum MemberError {
     /// The member has no name, or a name that leads out of the package's directory.
     #[error("expected a name below the package's directory, without `..` and control characters")]
     Name,
-    /// The member is a hard link to a file outside of the package.
     #[error("a hard link to {0:?}, expected one to a member of the same package")]
     HardLink(String),
     #[error("an earlier member is a link at this path that leads out of the package's directory")]
     ThroughLink,
-    /// The member has a name that is reserved for numalab.
     #[error("names that begin with {OWN_PREFIX} are reserved for numalab")]
     Own,
-    /// The member is a device, a pipe or of an unknown kind.
     #[error("kind {0:?}, expected a file, directory or link")]
     Kind(EntryType),
     /// The member exceeds the size limit of a package's files.

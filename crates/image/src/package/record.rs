@@ -1,6 +1,5 @@
 //! apt's record of a package (deb-control(5)).
 
-/// One version of a package.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PackageRecord {
     pub name: String,

@@ -21,16 +21,12 @@ use crate::cache::{Cache, EntryKind};
 pub struct Unpacked {
     /// The tree with the package's own files.
     pub own: PathBuf,
-    /// The trees of its dependencies.
     pub dependencies: Vec<PathBuf>,
 }
 
 /// Ensures that the package is unpacked in the cache; calls apt only if it is not.
 ///
 /// Dependencies that are installed on the host are not downloaded: their files are used from there.
-///
-/// # Errors
-/// [`PackageError`].
 pub fn ensure_unpacked(
     cache: &Cache,
     name: &str,
@@ -41,9 +37,6 @@ pub fn ensure_unpacked(
 
 /// Ensures, like [`ensure_unpacked`], that a package for a guest's processor is unpacked; for
 /// another processor than the host's, with every dependency.
-///
-/// # Errors
-/// [`PackageError`].
 pub fn ensure_unpacked_for(
     cache: &Cache,
     name: &str,
@@ -55,9 +48,6 @@ pub fn ensure_unpacked_for(
 
 /// Ensures, like [`ensure_unpacked`], that a package is unpacked, with only libraries (packages
 /// named `lib...`) as dependencies, for programs with packages that depend on a whole system.
-///
-/// # Errors
-/// [`PackageError`].
 pub fn ensure_with_libraries(
     cache: &Cache,
     name: &str,
@@ -134,9 +124,6 @@ fn unpack(
 
 /// Returns the named packages first, installed or not, then those of their dependencies that are
 /// not installed on the host and that `wanted_name` accepts.
-///
-/// # Errors
-/// [`PackageError`].
 pub fn closure(
     archive: &Archive,
     names: &[&str],

@@ -22,7 +22,6 @@ const PENDING: u32 = 1 << 12;
 static IS_X2APIC: AtomicBool = AtomicBool::new(false);
 static BASE: AtomicU64 = AtomicU64::new(0xfee0_0000);
 
-/// A signal to a cpu.
 #[derive(Clone, Copy)]
 pub enum Signal {
     /// Reset, and wait for a start.
@@ -69,7 +68,6 @@ pub fn id() -> u32 {
     __cpuid(1).ebx >> 24
 }
 
-/// Wakes a cpu.
 pub fn wake(to: u32) {
     // SAFETY: the interrupt only ends its sleep.
     unsafe { send(to, Signal::Wake) };

@@ -40,7 +40,6 @@ struct Cpu {
     job: AtomicPtr<&'static Job<'static>>,
 }
 
-/// All cpus of the machine.
 pub struct Cpus {
     all: &'static [Cpu],
     boot: usize,

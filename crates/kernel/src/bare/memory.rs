@@ -13,7 +13,7 @@ use super::address::{index, pointer};
 static FRAMES: FramesCell = FramesCell::new();
 
 /// The machine's memory, as runs of frames. The allocator itself, which any caller may ask to free
-/// a frame of a run, is behind [`Memory::frames`].
+/// a frame of a run, is reached through [`Memory::frames`].
 #[derive(Clone, Copy)]
 pub struct Memory(&'static Frames<'static, CpuFences>);
 
@@ -69,7 +69,6 @@ impl Run {
         Ok(Self { first, frames, node })
     }
 
-    /// Returns the number of frames.
     pub fn frames(&self) -> u64 {
         self.frames
     }

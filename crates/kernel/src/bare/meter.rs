@@ -45,7 +45,6 @@ pub fn is_emulated() -> bool {
     COUNTS.load(Ordering::Acquire) != 0
 }
 
-/// A moment on a cpu.
 #[derive(Clone, Copy)]
 pub struct Moment {
     stamp: Stamp,
@@ -89,13 +88,11 @@ impl Moment {
         Span { ticks, own_ns, accesses: [more(0), more(1)] }
     }
 
-    /// Returns the time stamp.
     pub fn stamp(&self) -> Stamp {
         self.stamp
     }
 }
 
-/// Returns the ticks of spans.
 pub fn ticks(spans: &[Span]) -> Vec<u64> {
     spans.iter().map(|span| span.ticks).collect()
 }

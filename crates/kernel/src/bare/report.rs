@@ -14,7 +14,6 @@ pub struct Report {
 }
 
 impl Report {
-    /// Sends a result.
     pub fn send(&mut self, event: &Event) {
         // Events only contain values that JSON can express, and writing to the serial port does not
         // fail.

@@ -13,7 +13,6 @@ const PATIENCE: u32 = 10_000_000;
 
 static MISSING: AtomicBool = AtomicBool::new(false);
 
-/// Initialises the port.
 pub fn init() {
     // Interrupts off; divisor 1; 8 bits, no parity; FIFOs on and empty.
     for (register, value) in [(1, 0), (3, 0x80), (0, 1), (1, 0), (3, 3), (2, 0xc7), (4, 3)] {

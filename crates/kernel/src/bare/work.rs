@@ -49,7 +49,6 @@ impl Lab {
         Self { plan, command, cpus, rate, report: Report::default(), mask }
     }
 
-    /// Returns the machine's memory.
     pub fn memory(&self) -> Memory {
         Memory::get().expect("the allocator was started before any workload")
     }

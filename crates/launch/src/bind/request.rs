@@ -6,7 +6,6 @@ use super::{BindError, Binding, Home, NodeChoice, PolicyKind, Seats, cpus_withou
 use crate::identity::{Launcher, Task, VariableLookup, not_a_rank};
 use crate::near::Near;
 
-/// CPUs that ranks run on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RankCpus {
     /// Each rank on its own cpu, in the order given.
@@ -20,10 +19,10 @@ impl RankCpus {
     ///
     /// # Errors
     /// [`BindError::Seat`] if the list does not match the ranks.
-    pub fn of(&self, task: Option<&Task>) -> Result<Option<CpuId>, BindError> {
+    pub fn cpu_of(&self, task: Option<&Task>) -> Result<Option<CpuId>, BindError> {
         let Self::Listed(cpus) = self else { return Ok(None) };
         let seats = Seats { option: "--cpus", what: "cpu", entries: cpus.len() };
-        Ok(cpus.get(seats.of(task)?).copied())
+        Ok(cpus.get(seats.entry_of(task)?).copied())
     }
 }
 
@@ -62,7 +61,7 @@ impl BindRequest<'_> {
         of_devices: &NodeSet,
     ) -> Result<BoundRank, BindError> {
         let nodes = self.nodes();
-        let cpu = self.cpus.map_or(Ok(None), |cpus| cpus.of(task))?;
+        let cpu = self.cpus.map_or(Ok(None), |cpus| cpus.cpu_of(task))?;
         let binding = Binding::of(&nodes, self.policy, task, machine, of_devices)?;
         let home = match (self.near, self.cpus) {
             _ if cpu.is_some() => None,

@@ -7,7 +7,6 @@ use crate::identity::{LOCAL_RANK, LOCAL_SIZE, Launcher, Task};
 /// Reason why a rank's entry of a list is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SeatError {
-    /// The length of the list does not match the ranks.
     #[error(
         "{option} names {} for {}: expected {}one for each",
         count(*entries, what),
@@ -24,7 +23,6 @@ pub enum SeatError {
         /// All ranks, if known.
         ranks: Option<usize>,
     },
-    /// There is a list, but no launcher.
     #[error(
         "{option} names {}, but no launcher says which rank this is: start it with srun or mpirun, or name one",
         count(*entries, what)
@@ -35,7 +33,6 @@ pub enum SeatError {
         /// The kind of entries.
         what: &'static str,
     },
-    /// The launcher does not give the local rank.
     #[error(
         "rank {rank} was started by {launcher}, which does not say which of this host's ranks it is: set {LOCAL_RANK} (from 0), or name one node"
     )]
@@ -47,7 +44,6 @@ pub enum SeatError {
          one node"
     )]
     Nested { rank: usize, launcher: Launcher, outer: Launcher },
-    /// The launcher does not give the number of ranks on this host.
     #[error(
         "{option} names {}, but {launcher} does not say how many ranks this host has: set {LOCAL_SIZE}, or name one for each of all ranks",
         count(*entries, what)
@@ -95,7 +91,7 @@ impl Seats {
     ///
     /// # Errors
     /// [`SeatError`] if the list has another length, or a deciding number is unknown.
-    pub fn of(self, task: Option<&Task>) -> Result<usize, SeatError> {
+    pub fn entry_of(self, task: Option<&Task>) -> Result<usize, SeatError> {
         let Self { option, what, entries } = self;
         let Some(task) = task else {
             let no_rank = SeatError::NoRank { option, entries, what };

@@ -20,7 +20,6 @@ pub enum WeightsError {
          measure it with numalab bandwidth, and give --weights such as 2,1"
     )]
     NoBandwidths,
-    /// There are more or fewer weights than nodes.
     #[error(
         "--weights: {} for {} with memory, expected one for each",
         count(*given, "weight"),

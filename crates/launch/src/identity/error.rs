@@ -8,10 +8,8 @@ use super::launchers::{Launcher, SIZE};
 /// Reason why a launcher's variables do not determine the rank.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IdentityError {
-    /// A variable is not a number of ranks.
     #[error("{name}={value}: expected a number from 0 to {MOST_RANKS}; it is set by {launcher}")]
     NotANumber { name: String, value: String, launcher: Launcher },
-    /// The launcher's variables are incomplete.
     #[error(
         "{present} is set, as by {launcher}, but {missing} is not: set it, or start the ranks by \
          srun, mpirun or --ranks"
@@ -21,12 +19,10 @@ pub enum IdentityError {
         "{name}={rank} is set by {launcher}, which does not say how many ranks there are: set {SIZE} to their number"
     )]
     NoSize { name: &'static str, rank: usize, launcher: Launcher },
-    /// The rank is not below the number of ranks.
     #[error(
         "{name}={value}, but {of}={limit}, as {launcher} says: expected a rank below their number"
     )]
     Beyond { name: &'static str, value: usize, of: &'static str, limit: usize, launcher: Launcher },
-    /// This host has more ranks than the total number.
     #[error(
         "{name}={local}, but {of}={size}, as {launcher} says: expected at most all ranks on one host"
     )]
@@ -37,11 +33,9 @@ pub enum IdentityError {
         local: usize,
         /// The variable of the total number of ranks.
         of: &'static str,
-        /// The total number of ranks.
         size: usize,
         launcher: Launcher,
     },
-    /// Two launchers give the same rank different local numbers.
     #[error(
         "{name}={value}, as {launcher} sets it, but {other_name}={other_value}, as {other} sets \
          it, for the same rank: unset the stale one, such as {name} from an mpirun around {other}"
@@ -60,7 +54,6 @@ pub enum IdentityError {
          --ranks, or start it outside of {launcher}"
     )]
     RankAlready { asked: usize, name: &'static str, rank: usize, launcher: Launcher },
-    /// Two launchers disagree about the number of ranks.
     #[error(
         "srun started {tasks} tasks, but each finds a world of {size}: the MPI plugin does not \
          match (srun --mpi=pmi2 for MPICH, --mpi=pmix for Open MPI)"

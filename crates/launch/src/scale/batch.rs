@@ -31,7 +31,6 @@ pub struct Batch<'a> {
 /// Reason why no job was submitted.
 #[derive(Debug, thiserror::Error)]
 pub enum BatchError {
-    /// SLURM is not installed.
     #[error(
         "`{program}` is not on this machine: apt-get install slurm-client, or run it without \
          --submit"

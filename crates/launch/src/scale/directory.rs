@@ -20,10 +20,8 @@ pub enum DirectoryError {
     /// Another process is writing to the directory.
     #[error(transparent)]
     InUse(#[from] DirectoryLockError),
-    /// The directory does not contain a scaling run.
     #[error("{}: {reason}; expected the directory of a `numalab scale` run", .path.display())]
     NoRun { path: PathBuf, reason: String },
-    /// A file cannot be written.
     #[error("{}: {error}; results so far are kept", .path.display())]
     Write { path: PathBuf, error: io::Error },
 }
@@ -113,7 +111,6 @@ impl ResultDirectory {
         Ok((Self { path: path.to_owned(), id, lock: None }, manifest))
     }
 
-    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -129,10 +126,6 @@ impl ResultDirectory {
     }
 
     /// Opens the text log for appending.
-    ///
-    /// # Errors
-    ///
-    /// [`DirectoryError::Write`].
     pub fn log(&self) -> Result<(PathBuf, File), DirectoryError> {
         let path = self.log_path();
         match OpenOptions::new().create(true).append(true).open(&path) {
@@ -141,11 +134,6 @@ impl ResultDirectory {
         }
     }
 
-    /// Writes a file atomically.
-    ///
-    /// # Errors
-    ///
-    /// [`DirectoryError::Write`].
     pub fn write_whole(&self, name: &str, text: &str) -> Result<(), DirectoryError> {
         let path = self.path.join(name);
         write_atomically(&path, text).map_err(|error| DirectoryError::Write { path, error })

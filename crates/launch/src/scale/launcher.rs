@@ -83,7 +83,6 @@ pub enum LaunchError {
         /// Advice for installing it.
         remedy: &'static str,
     },
-    /// Open MPI starts nothing as root by default.
     #[error(
         "Open MPI's `mpirun` starts no ranks as root: set {} and {} to 1, or --launcher local",
         ROOT_VARIABLES[0][0],

@@ -25,7 +25,6 @@ pub enum PlanError {
     /// The machine does not have these domains or cores.
     #[error(transparent)]
     Placement(#[from] PlacementError),
-    /// The run is for another machine.
     #[error(
         "it has cpus {absent}, and this machine, where the local launcher runs ranks, has {present}: \
          expected this machine's file, or another launcher"
@@ -36,10 +35,6 @@ pub enum PlanError {
 impl Manifest {
     /// Reads the architecture, and plans the steps over these domains: on the cpus that this
     /// process may use, if it runs them.
-    ///
-    /// # Errors
-    ///
-    /// [`PlanError`].
     pub fn plan(
         &mut self,
         domains: &Chosen<NodeId>,
@@ -52,7 +47,7 @@ impl Manifest {
         let left_out = allowed.map(|of| machine.online_cpus().difference(&of.cpus));
         let left_out = left_out.unwrap_or_default();
         let all = machine.nodes.iter().map(|node| node.id).collect();
-        self.domains = domains.of(&all).iter().collect();
+        self.domains = domains.select_from(&all).iter().collect();
         let sizes = &self.memory_sizes;
         self.steps = steps(&architecture, self.mode, &self.domains, sizes, self.with_smt)?;
         (self.system, self.partition) = (architecture.system, architecture.partition);
@@ -62,10 +57,6 @@ impl Manifest {
 
 impl Manifest {
     /// Checks that the steps' cpus are on this machine, as the local launcher needs.
-    ///
-    /// # Errors
-    ///
-    /// [`PlanError::OtherMachine`].
     pub fn check_local(&self) -> Result<(), PlanError> {
         // Without a readable machine, binding fails and says why.
         let Ok(here) = read_machine(&Root::live()) else { return Ok(()) };

@@ -43,27 +43,21 @@ pub struct LaunchStep {
 /// Reason why ranks cannot be placed as requested.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlacementError {
-    /// No domain was named.
     #[error("no domain given: expected NUMA nodes such as 0,1")]
     NoDomain,
-    /// The architecture has no such node.
     #[error("domain {domain} is not in the architecture file: its nodes are {present}")]
     UnknownDomain { domain: NodeId, present: NodeSet },
-    /// The domain has no usable core.
     #[error("domain {domain} has no usable core: SKIP_CORES excludes {skipped} of its cpus {cpus}")]
     NoCore { domain: NodeId, cpus: CpuSet, skipped: usize },
-    /// This process may not run on any of the domain's cpus.
     #[error(
         "domain {domain} has no usable core: this process may run on cpus {allowed}, and its cpus are {cpus}"
     )]
     NotAllowed { domain: NodeId, cpus: CpuSet, allowed: CpuSet },
-    /// The domain has more cores than a run can have steps.
     #[error(
         "domain {domain} has {cores} usable cores: expected at most {MOST_CORES}, since each core \
          adds a step, and each step lists the cpus of all its ranks"
     )]
     TooManyCores { domain: NodeId, cores: usize },
-    /// The L3 groups of a domain are unknown.
     #[error(
         "domain {domain} cannot be interleaved: CCDS_PER_NUMA does not divide its {cores} cores"
     )]

@@ -38,7 +38,6 @@ pub enum SessionError {
         count(*ranks, "rank")
     )]
     WrappedMap { cpus: usize, ranks: usize, host: String },
-    /// A rank is not on the cpu that the launcher's map gives it.
     #[error(
         "rank {rank} should be on cpu {expected} by srun's map_cpu, but may run on {affinity}: is task/affinity or task/cgroup configured?"
     )]
@@ -48,19 +47,15 @@ pub enum SessionError {
         /// The cpus that the rank may run on.
         affinity: CpuSet,
     },
-    /// None of the requested cpus is left.
     #[error("rank {rank} may run on cpus {affinity}, none of which was requested")]
     NoCpu { rank: usize, affinity: CpuSet },
     /// The file of a result cannot be created.
     #[error("{}: {error}", .path.display())]
     Create { path: PathBuf, error: io::Error },
-    /// A result cannot be written.
     #[error("{}: {error}; complete rows are kept in the .part file", .path.display())]
     Write { path: PathBuf, error: io::Error },
-    /// A rank moved, so the table lacks a size.
     #[error("{reason}; the other rows are kept in {}", .part.display())]
     Incomplete { part: PathBuf, reason: String },
-    /// Another run is writing the same result.
     #[error("{}: another run is writing to it: wait until it ends, or stop it", .path.display())]
     InUse { path: PathBuf },
     /// Another rank failed, and reports the reason itself.
@@ -69,7 +64,6 @@ pub enum SessionError {
     /// The run has no cell of any rank.
     #[error("no size was measured: {reason}")]
     Nothing { reason: String },
-    /// A message between ranks cannot be decoded.
     #[error("a message of another rank cannot be read: {0}")]
     Message(String),
 }

@@ -30,7 +30,6 @@ use crate::team::{abort_on_error, give_and_join};
 /// The common properties of bandwidth cells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BandwidthSpec {
-    /// The order of visits.
     pub pattern: AccessPattern,
     pub pages: Pages,
     pub isa: IsaName,

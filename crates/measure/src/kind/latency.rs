@@ -31,7 +31,6 @@ const CACHE_BYTES: u64 = 64 << 20;
 /// The common properties of latency cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LatencySpec {
-    /// The order of visits.
     pub pattern: AccessPattern,
     pub pages: Pages,
     /// The workers that chase at the same time.

@@ -90,7 +90,7 @@ impl Parts<'_> {
 }
 
 impl<'a> CyclePart<'a> {
-    /// Writes, in address order, the address of its successor into each node's line. The previous
+    /// Writes the address of each node's successor into its line, in address order. The previous
     /// content of those lines is lost.
     pub fn build(self) -> BuiltPart<'a> {
         self.write();

@@ -6,7 +6,6 @@ use super::figures::{Figure, Heatmap, LoadPoint, SizeCurve};
 use super::memory_chart::{AccessMap, MemoryOverTime};
 use crate::mood::Mood;
 
-/// The data of a chart.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Chart {
     /// Values between rows and columns.
@@ -15,13 +14,10 @@ pub enum Chart {
     LatencyOverSize(Vec<SizeCurve>),
     /// Latency by bandwidth, with the knee.
     LatencyOverBandwidth(Vec<LoadPoint>, Option<Knee>),
-    /// Grouped bars.
     Bars(Vec<BarGroup>),
-    /// Curves over one axis.
     Curves(Curves),
     /// Changes with their intervals, one per row.
     Intervals(Vec<IntervalRow>),
-    /// The change in each block.
     Blocks(BlockChanges),
     /// Every value in the order of the run.
     Order(RunOrder),
@@ -70,11 +66,9 @@ impl BarGroup {
     }
 }
 
-/// One bar.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bar {
     pub label: String,
-    /// Length of the bar.
     pub figure: Figure,
     pub unit: String,
     pub cell: String,
@@ -92,7 +86,6 @@ pub struct Curves {
     pub series: Vec<Series>,
 }
 
-/// One curve.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     pub name: String,
@@ -137,7 +130,6 @@ pub struct RunOrder {
     pub described: String,
 }
 
-/// One value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dot {
     pub value: f64,

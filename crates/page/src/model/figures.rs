@@ -59,7 +59,6 @@ pub struct SizeCurve {
 pub struct CurvePoint {
     /// The buffer's length in bytes.
     pub size_bytes: u64,
-    /// The latency in nanoseconds.
     pub figure: Figure,
     pub cell: String,
 }

@@ -19,7 +19,6 @@ impl AccessMap {
     }
 }
 
-/// A region of the map.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MapRow {
     pub name: String,
@@ -42,7 +41,6 @@ impl MapRow {
     }
 }
 
-/// A part of a region.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StripPart {
     /// The heat, from 0 (unused) to 1 (the hottest part of all regions).

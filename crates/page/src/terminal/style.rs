@@ -10,7 +10,6 @@ pub enum Style {
 }
 
 impl Style {
-    /// Returns a heading.
     pub fn heading(self, text: &str) -> String {
         self.paint("1", text)
     }

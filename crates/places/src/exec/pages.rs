@@ -23,7 +23,6 @@ pub(crate) struct PagesSeen {
     pub(crate) reserved_huge: u64,
     /// The minimum of free pages in the pool of the default huge page size (`HugePages_Free`).
     pub(crate) pool_free_pages: Option<u64>,
-    /// The number of samples.
     pub(crate) looks: u64,
 }
 

@@ -163,7 +163,7 @@ impl Inputs {
             return Err(bad(
                 StudyPlace::Factor("cpupools".to_owned()),
                 found,
-                "a Xen in QEMU, whose pools end with it",
+                "a Xen in QEMU, where pools end with the machine",
             ));
         }
         let real = settings.hypervisor == HypervisorKind::Qemu || settings.on_this_dom0;

@@ -30,7 +30,6 @@ pub(super) struct KernelFile {
 
 /// The output of a boot.
 pub(super) struct Heard {
-    /// The console's text.
     pub text: String,
     /// Accesses to memory by its location, if the emulator counted them.
     pub counters: BTreeMap<String, f64>,

@@ -102,7 +102,6 @@ impl Shape {
         KIND.read(spec)
     }
 
-    /// Returns the machine.
     pub fn machine(&self) -> Result<Machine, BackendError> {
         self.machine.machine(KIND.name)
     }

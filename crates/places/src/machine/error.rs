@@ -18,12 +18,10 @@ pub enum MachineError {
         value: String,
         reason: String,
     },
-    /// Settings of a guest cannot name the machine.
     #[error(
         "--try-on guest {what}: expected --emulate, --emulate-tiers without --cxl, or --emulate-like"
     )]
     NoGuest { what: &'static str },
-    /// A source has another form.
     #[error(
         "--source `{text}`: expected sysfs, sysfs:DIR, acpi, acpi:DIR, arch:FILE, libvirt:FILE, \
          likwid:FILE, lscpu:FILE, lstopo:FILE, numactl:FILE, xl:FILE or results:DIR; --topology FILE takes \
@@ -32,7 +30,6 @@ pub enum MachineError {
     Source { text: String },
     #[error("{}: {reason}", .path.display())]
     File { path: PathBuf, reason: String },
-    /// No file has this path, and no bundled machine this name.
     #[error("{}: no such file: expected a file, or one of {names}", .path.display())]
     Absent {
         path: PathBuf,

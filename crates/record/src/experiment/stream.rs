@@ -24,7 +24,6 @@ pub enum StreamKernel {
 }
 
 impl StreamKernel {
-    /// Every kernel.
     pub const ALL: [Self; 6] =
         [Self::Read, Self::Write, Self::WriteNt, Self::Copy, Self::CopyNt, Self::Triad];
 

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use numalab_topology::{NodeId, NodeSet};
 
-/// Bytes on each node.
 pub type BytesByNode = BTreeMap<NodeId, u64>;
 
 /// Adds `more` to `sum`.

@@ -92,7 +92,6 @@ pub enum ProfileSource {
 }
 
 impl ProfileSource {
-    /// Returns the source's name.
     pub const fn name(&self) -> SourceName {
         match self {
             Self::Samples { .. } => SourceName::Samples,

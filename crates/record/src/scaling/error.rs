@@ -6,7 +6,6 @@ pub enum ScalingError {
     /// An invalid line of a CSV.
     #[error("{file}:{line}: `{found}`, expected {expected}")]
     Line { file: String, line: usize, found: String, expected: &'static str },
-    /// No file has results.
     #[error(
         "{directory}: no results of numalab scale: expected files such as sequential_domain0_8ranks_16MB.csv"
     )]

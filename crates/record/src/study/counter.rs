@@ -1,6 +1,5 @@
 //! Names of counters of the memory emulator, next to those of `/proc/vmstat`.
 
-/// Page walks.
 pub const WALKS: &str = "emulated_walks";
 /// Entries of page tables that walks read.
 pub const REFERENCES: &str = "emulated_walk_references";

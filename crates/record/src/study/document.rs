@@ -70,7 +70,6 @@ pub enum Counted {
 /// The values of one metric, one row per finished block.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cells {
-    /// The block of each row.
     pub blocks: Vec<usize>,
     /// One value per treatment, in the run's order; fewer for a treatment that was dropped.
     pub treatments: Vec<Vec<f64>>,
@@ -89,10 +88,8 @@ pub enum StudyError {
     Journal {
         /// The line number, from 1.
         line: usize,
-        /// The parser's error.
         source: serde_json::Error,
     },
-    /// The journal belongs to another plan.
     #[error(
         "{}, line {line}: follows plan {found}, but {} has {expected}",
         file::JOURNAL,

@@ -48,7 +48,6 @@ impl Report for Advice {
 
     document_of!(Advice);
 
-    /// Returns one row per option.
     fn rows(&self) -> Option<Rows> {
         let row = |option: &AdvisedOption| {
             let predicted = option.predicted.map_or([const { String::new() }; 3], |of| {

@@ -48,7 +48,6 @@ impl Captured {
 pub enum Remark {
     /// No latency was measured between a pair of nodes.
     NoLatency {
-        /// The cpus' node.
         from: NodeId,
         /// The memory's node.
         to: NodeId,
@@ -65,7 +64,6 @@ pub enum Remark {
     },
     /// The sweep contradicts the reported cache size, and the file has the size found.
     CacheFound {
-        /// The cache's level.
         level: u8,
         /// The size from the sweep in bytes, rounded to whole sets.
         found_bytes: u64,
@@ -74,23 +72,18 @@ pub enum Remark {
     },
     /// Other guests of the host use a cache as well, and evict lines that are not used.
     CacheShared {
-        /// The cache's level.
         level: u8,
         /// The mean time in ns after which a line is gone.
         life_ns: f64,
     },
     /// The sweep shows no plateau of a cache, because others use most of it: the file has a bound.
     CacheHidden {
-        /// The cache's level.
         level: u8,
         /// The upper bound of its latency, in ns.
         at_most_ns: f64,
     },
     /// A cache that the sweep did not find is omitted.
-    NoCache {
-        /// The cache's level.
-        level: u8,
-    },
+    NoCache { level: u8 },
     /// There is no sweep over sizes: caches are as reported, without hit latencies.
     NoSweep,
     /// The number of outstanding lines follows from the read bandwidth by Little's law; prefetch
@@ -121,18 +114,11 @@ pub enum Remark {
     },
     /// Instruction latencies come from the table of the core's family, identified by vendor, family and
     /// model in CPUID.
-    CoreTimed {
-        /// The core's family.
-        family: Family,
-    },
+    CoreTimed { family: Family },
     /// The same, identified by vendor and L2 size, because the run lacks family and model.
-    CoreTimedByL2 {
-        /// The core's family.
-        family: Family,
-    },
+    CoreTimedByL2 { family: Family },
     /// There is no table for this core; instruction latencies come from that of the nearest family.
     CoreNearest {
-        /// The family with the table.
         family: Family,
         /// The core, as CPUID identifies it.
         cpu: String,
@@ -158,10 +144,7 @@ pub enum Remark {
         walkers: Option<u32>,
     },
     /// The size of the host's pages behind this guest's memory follows from the gain of huge pages.
-    HostPages {
-        /// The size in bytes.
-        bytes: u64,
-    },
+    HostPages { bytes: u64 },
     /// A walk takes longer than its accesses to page tables.
     LongWalks {
         /// The additional time, in ns.

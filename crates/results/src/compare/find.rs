@@ -22,25 +22,21 @@ use crate::shape::Tail;
 /// chance: with three units, 10 of 81 real comparisons without a difference exited with 4.
 const FEWEST_UNITS: usize = 4;
 
-/// A run with its name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NamedRun {
     /// The run's directory, or its start time.
     pub name: String,
-    /// The run's record.
     pub document: Document,
 }
 
 /// The subject of a row of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Compared {
-    /// One cell.
     Cell(Cell),
     /// All cells of a kind together.
     Kind {
         /// The kind, such as `latency` or `bandwidth`.
         kind: &'static str,
-        /// Number of cells.
         cells: usize,
     },
 }
@@ -71,9 +67,7 @@ pub enum Answer {
 /// One metric of one cell, or of all cells of a kind, in all runs of both sides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComparedCell {
-    /// The cell or kind compared.
     pub of: Compared,
-    /// The metric compared.
     pub metric: Metric,
     /// Geometric means over each side's runs of the runs' medians, in the metric's unit; `None` for
     /// a kind, which mixes cells of different sizes.

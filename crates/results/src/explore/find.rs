@@ -26,7 +26,6 @@ use crate::Finding;
 pub struct Explored {
     /// The placement as observed.
     pub view: View,
-    /// The problems found.
     pub findings: Vec<ExploreFinding>,
 }
 
@@ -175,12 +174,10 @@ pub enum Problem {
     Heap(HeapProblem),
 }
 
-/// A remedy for a problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Remedy {
     /// Start new programs on, or move running ones to, a node with free memory.
     UseOtherNode {
-        /// The full node.
         full: NodeId,
         /// The node with free memory.
         roomy: NodeId,
@@ -189,18 +186,14 @@ pub enum Remedy {
     },
     /// Reserve huge pages on a node.
     ReservePages {
-        /// The node to reserve on.
         node: NodeId,
-        /// The page size in bytes.
         page_bytes: u64,
         /// The number of pages to reserve.
         pages: u64,
     },
     /// Interleave a segment of shared memory over nodes before it is touched.
     InterleaveSegment {
-        /// The nodes to interleave over.
         nodes: NodeSet,
-        /// The name of the segment.
         segment: String,
         /// The file's size in memory.
         bytes: u64,
@@ -209,21 +202,17 @@ pub enum Remedy {
     PlaceFile {
         /// The nodes to read it to; pages are interleaved over several.
         nodes: NodeSet,
-        /// The file's path.
         file: String,
-        /// The program's command.
         command: String,
     },
     /// Reclaim page cache on the node before allocating elsewhere.
     ReclaimOnNode,
     /// Compact the free memory of a node.
     Compact {
-        /// The node to compact.
         node: NodeId,
     },
     /// Migrate a process's memory to another node.
     MovePages {
-        /// The process id.
         process: u32,
         /// The nodes that hold the memory.
         from: NodeSet,
@@ -236,37 +225,27 @@ pub enum Remedy {
         number: u32,
         /// True for all threads of the process.
         all: bool,
-        /// The cpus to move to.
         cpus: CpuSet,
     },
     /// Interleave memory over the nodes where threads run.
     Interleave {
-        /// The nodes to interleave over.
         nodes: NodeSet,
-        /// The program's command.
         command: String,
         /// True if NUMA balancing, which would move memory as well, is off.
         balancing_is_off: bool,
     },
     /// Start the program on the node of a device.
     BindNear {
-        /// The device's name.
         device: String,
-        /// The program's command.
         command: String,
     },
     /// Start the program with huge pages requested.
     AskForHugePages {
-        /// The program's command.
         command: String,
     },
-    /// Allow transparent huge pages.
     AllowHugePages,
-    /// Inspect the nodes.
     LookAtNodes,
-    /// Inspect a process.
     LookAtProcess {
-        /// The process id.
         process: u32,
     },
     /// Give each thread of each rank a separate cpu.
@@ -280,23 +259,18 @@ pub enum Remedy {
     },
     /// Give a Xen guest its cpus as a list, and create it again.
     ListCpus {
-        /// The guest's name.
         guest: String,
-        /// The cpus to list.
         cpus: CpuSet,
     },
     /// Pin the vCPUs of a Xen guest to a node.
     PinDomain {
-        /// The guest's name.
         guest: String,
-        /// The node to pin to.
         node: NodeId,
         /// True if they are pinned elsewhere now, so that creating the guest again helps as well.
         is_pinned: bool,
     },
     /// Create a domain again on one node.
     RecreateDomain {
-        /// The domain id.
         domain: u32,
         /// The node to create it on.
         node: NodeId,

@@ -77,11 +77,8 @@ impl fmt::Display for Scope {
 /// The identity of a figure, equal on all hosts of the same shape.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FigureKey {
-    /// The cell's name.
     pub cell: String,
-    /// The metric measured.
     pub metric: Metric,
-    /// The kind of figure.
     pub family: Family,
     /// The node of the memory, if there is exactly one.
     pub memory_node: Option<u32>,
@@ -92,13 +89,11 @@ pub struct FigureKey {
 /// The last run of a host, and the one before it if it is kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostRun {
-    /// The host's name.
     pub host: String,
     /// The name of the last run.
     pub run: String,
     /// The start of the run, in ms since 1970.
     pub started_unix_ms: u64,
-    /// Number of cells planned.
     pub planned: usize,
     /// Number of cells that ended with samples.
     pub ended: usize,

@@ -57,7 +57,6 @@ impl Report for FleetReport {
         document(Kind::Fleet, &self.analysis)
     }
 
-    /// Returns one row per claim.
     fn rows(&self) -> Option<Rows> {
         let row = |claim: &Claim| {
             vec![

@@ -130,7 +130,6 @@ impl Report for Health {
 
     document_of!(Health);
 
-    /// Returns one row per figure.
     fn rows(&self) -> Option<Rows> {
         let row = |found: &HealthFigure| {
             vec![

@@ -20,7 +20,6 @@ pub enum MachineFigure {
     Bandwidth {
         /// Loads or stores.
         access: Access,
-        /// The cpus' node.
         from: NodeId,
         /// The memory's node.
         to: NodeId,
@@ -29,7 +28,6 @@ pub enum MachineFigure {
     CacheHit(u8),
     /// Size of a cache level, in KiB.
     CacheSize(u8),
-    /// Entries of a TLB level.
     TlbEntries {
         /// The level, 1 for the first.
         level: u8,
@@ -46,7 +44,6 @@ pub enum MachineFigure {
     LatencyAtPeak(LoadedPlace),
 }
 
-/// The direction of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     Load,
@@ -56,7 +53,6 @@ pub enum Access {
 /// The memory or link under load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadedPlace {
-    /// The memory's node.
     pub node: NodeId,
     /// The cpus' node for a link; `None` for the memory itself.
     pub from: Option<NodeId>,
@@ -154,7 +150,6 @@ impl MachineComparison {
     }
 }
 
-/// A figure with its value.
 type KnownFigure = (MachineFigure, f64);
 
 fn figures(of: &MachineFile) -> Vec<KnownFigure> {

@@ -50,7 +50,6 @@ pub struct RegionUse<'a> {
     pub region: &'a Region,
     /// All accesses to it by distance.
     pub distance: Distance,
-    /// Accesses by thread and distance.
     pub by_thread: BTreeMap<u32, Distance>,
     /// Pages by node: all that are present, or else those seen in use.
     pub pages: BTreeMap<u32, u64>,
@@ -67,7 +66,6 @@ pub struct ProfileSummary<'a> {
     pub regions: Vec<RegionUse<'a>>,
     /// Threads with accesses, node by node.
     pub threads: Vec<&'a ProgramThread>,
-    /// All accesses by distance.
     pub distance: Distance,
     /// Node numbers, ascending.
     pub nodes: Vec<u32>,
@@ -78,7 +76,6 @@ pub struct ProfileSummary<'a> {
 /// A region used from other nodes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FarRegion<'a, 'b> {
-    /// The region with its accesses.
     pub region: &'b RegionUse<'a>,
     /// Share of all remote accesses, 0 to 1.
     pub share: f64,
@@ -89,7 +86,6 @@ pub struct FarRegion<'a, 'b> {
 }
 
 impl<'a> ProfileSummary<'a> {
-    /// Summarises a profile.
     pub fn of(profile: &'a Profile) -> Self {
         let program = &profile.program;
         let mut regions: Vec<RegionUse<'a>> =

@@ -119,9 +119,7 @@ pub struct Core {
     pub atomic_add_ns: Option<Figure>,
     /// The time of a load that needs a page walk, among independent ones, in nanoseconds.
     pub page_read_ns: Option<Figure>,
-    /// The times of page faults.
     pub faults: Option<Faults>,
-    /// The times of system calls.
     pub calls: Option<Calls>,
 }
 

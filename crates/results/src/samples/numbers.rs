@@ -3,22 +3,18 @@
 /// Reason why text is not read as one sample.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NumbersError {
-    /// A word is not a number.
     #[error("line {line}: `{word}`: expected numbers such as 1.5, or a log with --metric PATTERN")]
     NoNumber { line: usize, word: String },
-    /// A line is a number and its unit.
     #[error(
         "line {line}: `{unit}` after the number: expected numbers such as 1.5; --metric '{{{unit}}}' reads \
          numbers with this unit"
     )]
     Unit { line: usize, unit: String },
-    /// The text is that of a benchmark's JSON file.
     #[error(
         "line {line}: `{word}` begins JSON: expected numbers such as 1.5; `jq '.results[].times[]' FILE` \
          takes them out of hyperfine's, `jq '.benchmarks[].real_time' FILE` out of Google Benchmark's"
     )]
     Json { line: usize, word: String },
-    /// The first line has names, and the next one numbers.
     #[error(
         "line {line}: `{word}` is the name of a column: expected numbers only; `tail -n +{} FILE` leaves \
          out the names, and `cut -d, -f2` takes one column of several",

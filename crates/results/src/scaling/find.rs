@@ -29,7 +29,6 @@ pub struct ScalingSummary<'a> {
 }
 
 impl<'a> ScalingSummary<'a> {
-    /// Analyses a run.
     pub fn of(scaling: &'a Scaling) -> Self {
         Self {
             scaling,

@@ -16,7 +16,6 @@ use crate::run::{Oddity, RunFinding, Summary};
 pub struct RanksReport<'a> {
     /// The summary of the ranks' run.
     pub summary: &'a Summary<'a>,
-    /// The figures of the ranks.
     pub table: &'a RankTable,
     /// The last rank's memory by node, in the format of `numastat`.
     pub memory: &'a str,

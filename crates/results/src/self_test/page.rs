@@ -40,7 +40,6 @@ impl Report for SelfTest {
 
     document_of!(SelfTest);
 
-    /// Returns one row per check.
     fn rows(&self) -> Option<Rows> {
         let row = |checked: &Checked| {
             let passed = match checked.outcome {

@@ -51,7 +51,6 @@ const RESAMPLES: usize = 2_999;
 /// A study with all its effects and findings.
 #[derive(Clone, Debug)]
 pub struct StudySummary<'a> {
-    /// The study with its samples.
     pub document: &'a StudyDocument,
     /// All metrics of all workloads, the primary one first.
     pub subjects: Vec<Subject>,
@@ -68,7 +67,6 @@ pub struct StudySummary<'a> {
 /// The results for one metric of one workload.
 #[derive(Clone, Debug)]
 pub struct Subject {
-    /// The workload's index.
     pub workload: usize,
     pub name: String,
     /// The metric with its unit and direction.

@@ -69,7 +69,6 @@ impl Report for StudyList {
 
     document_of!(StudyList);
 
-    /// Returns one row per study.
     fn rows(&self) -> Option<Rows> {
         let row = |study: &ListedStudy| {
             let ListedStudy { name, question, blocks, time } = study.clone();

@@ -52,7 +52,6 @@ impl Report for TieringProbed {
         document(Kind::Tiering, &TieringDocument::of(self))
     }
 
-    /// Returns one row per reading.
     fn rows(&self) -> Option<Rows> {
         let row = |look: &TierLook| {
             vec![

@@ -59,7 +59,7 @@ fn without_cpus(machine: &Machine) -> Option<String> {
         ),
         // Some of these are empty on machines that reserve nodes.
         ("Without cpus, memory unknown", of(|node| node.cpus.is_empty() && node.memory_unknown)),
-        ("Memory whose cpus are offline", of(|node| !node.cpus.is_empty())),
+        ("Memory of offline cpus", of(|node| !node.cpus.is_empty())),
     ];
     let parts = parts.into_iter().filter(|(_, nodes)| !nodes.is_empty());
     let parts: Vec<String> =

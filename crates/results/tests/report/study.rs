@@ -254,7 +254,7 @@ fn page_walks_are_explained_by_their_counts() {
             counted.map(|(name, value)| (name.to_owned(), value)).into_iter().collect();
     }
     let text = StudySummary::of(&document).page().markdown();
-    let lead = "10.0 % of the time of chase, its start and end included, under numa_balancing=0, \
+    let lead = "10.0 % of the time of chase, including its start and end, under numa_balancing=0, \
                 10.0 % under numa_balancing=1.";
     assert!(text.replace('\\', "").contains(lead), "{text}");
     let part = text.split("## Page walks").nth(1).expect("a part");
@@ -263,7 +263,7 @@ fn page_walks_are_explained_by_their_counts() {
         "| entries of tables that the longest walk read | 24 | 24 |",
         "| entries that a walk read, mean | 2.50 | 2.50 |",
         "| time of a walk in ns, mean | 30.0 | 30.0 |",
-        "| share of the cpu's time, start and end included | 10.0 % | 10.0 % |",
+        "| share of the cpu's time, including start and end | 10.0 % | 10.0 % |",
     ] {
         assert!(part.contains(row), "{row}: {part}");
     }

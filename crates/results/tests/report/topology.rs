@@ -229,12 +229,12 @@ fn memory_of_nodes_whose_cpus_are_offline_is_not_called_that_of_a_device() {
     }
     let said =
         |machine: &Machine| text(machine, &[]).split_whitespace().collect::<Vec<_>>().join(" ");
-    let expected = "Memory whose cpus are offline: node 1; --numa=auto leaves it out.";
+    let expected = "Memory of offline cpus: node 1; --numa=auto leaves it out.";
     assert!(said(&machine).contains(expected), "{}", said(&machine));
     machine.nodes[2].cpus = CpuSet::new();
     machine.cpus.retain(|cpu| cpu.node != Some(NodeId(2)));
-    let expected = "Memory without cpus, of a device or another tier: node 2. Memory whose cpus are \
-                    offline: node 1; --numa=auto leaves them out.";
+    let expected = "Memory without cpus, of a device or another tier: node 2. Memory of offline \
+                    cpus: node 1; --numa=auto leaves them out.";
     assert!(said(&machine).contains(expected), "{}", said(&machine));
 }
 

@@ -120,7 +120,6 @@ pub trait Prepared {
     fn restore(self: Box<Self>) -> Result<(), BackendError>;
 }
 
-/// A request for one sample.
 #[derive(Clone, Copy, Debug)]
 pub struct SampleRequest<'a> {
     pub treatment: &'a Treatment,

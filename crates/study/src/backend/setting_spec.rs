@@ -10,7 +10,6 @@ use crate::definition::{BackendSpec, Study};
 use crate::nearest::nearest;
 use crate::study_place::StudyPlace;
 
-/// A setting of a backend.
 #[derive(Clone, Copy, Debug)]
 pub struct SettingSpec {
     /// Name in TOML and for `--set`.
@@ -30,15 +29,12 @@ pub enum SettingKind {
     Flag,
     /// A whole number of at least 1 and at most this.
     Count(u64),
-    /// One of these words.
     OneOf(&'static [&'static str]),
-    /// Text of this form.
     Text(&'static str),
     /// A list of strings of this form.
     List(&'static str),
 }
 
-/// A backend with its settings.
 #[derive(Clone, Copy, Debug)]
 pub struct BackendKind {
     /// Name in TOML: `[backend.NAME]`.

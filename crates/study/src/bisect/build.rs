@@ -26,7 +26,6 @@ pub enum Build {
     Linux(Option<PathBuf>),
 }
 
-/// The result of a build.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Built {
     File(PathBuf),

@@ -20,7 +20,6 @@ pub enum BisectError {
     /// A build ended with a status that aborts the bisection, as in git-bisect(1).
     #[error("the build of commit {commit} was aborted: {reason}")]
     BuildGivenUp { commit: String, reason: String },
-    /// A successful build named no file.
     #[error(
         "the last line of the build of commit {commit} is {printed:?}: expected the kernel's path"
     )]
@@ -51,7 +50,6 @@ pub enum BisectError {
     /// The script or configuration for building commits does not exist.
     #[error("{}: {source}", path.display())]
     NoFile { path: PathBuf, source: io::Error },
-    /// The script that builds commits cannot be run.
     #[error("--build {}: expected an executable; run chmod +x on a script", script.display())]
     NoProgram { script: PathBuf },
     /// The rules do not define a test.

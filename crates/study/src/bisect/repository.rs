@@ -77,9 +77,6 @@ impl Repository {
 
     /// Returns the commits that may be the first bad one: ancestors of `bad`, including it, but not
     /// of any of `goods`; those that halve the rest best come first.
-    ///
-    /// # Errors
-    /// [`BisectError::Git`].
     pub fn candidates(&self, bad: &str, goods: &[String]) -> Result<Vec<String>, BisectError> {
         // Git lists the commits by how well they halve the rest, which a history with merges makes
         // more than a middle position.
@@ -92,9 +89,6 @@ impl Repository {
 
     /// Checks a commit out into the working tree; unchanged files keep their times, so that
     /// incremental builds work.
-    ///
-    /// # Errors
-    /// [`BisectError::Git`].
     pub fn check_out(&self, commit: &Commit) -> Result<(), BisectError> {
         if self.worktree.exists() {
             // A build may have changed files of the tree.

@@ -38,9 +38,6 @@ impl<'a> Sampler<'a> {
     }
 
     /// Checks that samples run what a commit's build makes.
-    ///
-    /// # Errors
-    /// [`BisectError::BuildUnused`].
     pub(super) fn check(&self) -> Result<(), BisectError> {
         let is_setting = |kind: &BackendKind| {
             kind.built_file.is_some() || kind.levels.iter().any(|level| level.name == KERNEL)
@@ -65,7 +62,7 @@ impl<'a> Sampler<'a> {
         file: &Path,
         number: usize,
     ) -> Result<(Quantity, f64), BisectError> {
-        let (study, treatment) = self.of(file);
+        let (study, treatment) = self.with_file(file);
         let backend = self.backends.open(&study, self.interrupt)?;
         let (treatments, workloads) = ([treatment], [self.workload.clone()]);
         let scope = Scope { treatments: &treatments, workloads: &workloads };
@@ -103,7 +100,7 @@ impl<'a> Sampler<'a> {
     }
 
     /// Returns the study and its treatment with the built file filled in.
-    fn of(&self, file: &Path) -> (Study, Treatment) {
+    fn with_file(&self, file: &Path) -> (Study, Treatment) {
         let (mut study, mut treatment) = (self.plan.study().clone(), self.treatment.clone());
         let file = file.display().to_string();
         match self.kind().and_then(|kind| kind.built_file) {

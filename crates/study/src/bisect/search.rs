@@ -27,7 +27,7 @@ impl Bisect<'_> {
         let mut ends = Ends { good, bad };
         let decided = self.compare_ends(&mut ends);
         // Samples are kept even if comparing them failed.
-        self.tell_ends(&ends);
+        self.copy_ends(&ends);
         self.keep()?;
         match decided? {
             LookResult::Decided(ThresholdSide::Above) => {}
@@ -71,7 +71,7 @@ impl Bisect<'_> {
             decisions += usize::from(is_decision);
             watch(BisectStep::Judged(&judged));
             self.document.judged.push(judged);
-            self.tell_ends(ends);
+            self.copy_ends(ends);
             self.keep()?;
         }
     }
@@ -206,7 +206,7 @@ impl Bisect<'_> {
     }
 
     /// Copies the state of the ends into the document.
-    fn tell_ends(&mut self, ends: &Ends) {
+    fn copy_ends(&mut self, ends: &Ends) {
         let (mut good, mut bad) = (ends.good.judged.clone(), ends.bad.judged.clone());
         bad.change_percent = change_percent(&bad, &good);
         good.change_percent = Some(0.0);

@@ -13,7 +13,6 @@ pub enum SessionError {
     /// The results could not be stored.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The environment differs from that in which the study began.
     #[error(
         "the environment differs from that in which the study began: {differences}; start a \
              new run"

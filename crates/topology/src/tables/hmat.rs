@@ -39,7 +39,7 @@ pub(super) fn read(table: &Hmat<'_>, domains: &Domains, machine: &mut Machine) {
             }
         }
     }
-    let access = pairs.into_iter().map(|((from, to), figures)| figures.of(from, to));
+    let access = pairs.into_iter().map(|((from, to), figures)| figures.between(from, to));
     machine.access = access.flatten().collect();
     for Located { entry: cache, .. } in table.caches() {
         if let Some(id) = domains.node(cache.memory) {
@@ -83,7 +83,7 @@ impl Figures {
         }
     }
 
-    fn of(self, initiator: NodeId, target: NodeId) -> Option<AccessAttributes> {
+    fn between(self, initiator: NodeId, target: NodeId) -> Option<AccessAttributes> {
         let [read_latency, write_latency, read_bandwidth, write_bandwidth] =
             self.0.map(|known| known.and_then(|known| known.value));
         let attributes = AccessAttributes {

@@ -9,7 +9,6 @@ use crate::launch::running::Running;
 /// Time within which QEMU ends after `quit`.
 const GONE: Duration = Duration::from_secs(1);
 
-/// The end of a guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RawEnd {
     /// A line of the console matched the pattern of success.

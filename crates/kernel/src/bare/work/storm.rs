@@ -16,7 +16,6 @@ const ROUNDS: u64 = 100_000;
 /// Number of frames that each cpu holds at a time.
 const WINDOW: usize = 256;
 
-/// The result of one cpu.
 struct StormResult {
     span: Span,
     held: [u64; NODES],

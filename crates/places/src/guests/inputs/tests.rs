@@ -35,8 +35,8 @@ fn contradictory_settings_are_refused_with_the_allowed_ones() {
     let pools = [("cpupools", Setting::Bool(true))];
     assert_eq!(
         refused(json!({ "on-this-dom0": true }), &[&pools]),
-        "factor cpupools: a machine that others may use: expected a Xen in QEMU, whose pools end \
-         with it"
+        "factor cpupools: a machine that others may use: expected a Xen in QEMU, where pools end \
+         with the machine"
     );
     let real = "backend.guests: emulate-latency on this machine's own memory: expected it with a \
                 Xen in QEMU only";

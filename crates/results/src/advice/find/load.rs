@@ -150,7 +150,7 @@ impl Stage {
     fn waits(&self, at: usize, rises: &Rises, machine: &MachineCosts) -> Settled {
         let mut waits_ns: BTreeMap<u32, f64> = BTreeMap::new();
         for of in &self.misses {
-            let each_ns = of.exposed * rises.of(&of.uses[at]);
+            let each_ns = of.exposed * rises.for_use(&of.uses[at]);
             *waits_ns.entry(of.thread).or_default() += of.lines * each_ns;
         }
         let lasts_ns = self.lasts_ns(&waits_ns, machine, |times| times[at]);
@@ -252,7 +252,7 @@ impl Rises {
 
     /// Returns the increase for a line: the larger of both, as a link's curves are measured from
     /// end to end.
-    fn of(&self, of: &Use) -> f64 {
+    fn for_use(&self, of: &Use) -> f64 {
         let rise_ns = |node: usize| self.links[of.home][node].max(self.nodes[node]);
         of.parts.iter().map(|(node, part)| part * rise_ns(*node)).sum()
     }

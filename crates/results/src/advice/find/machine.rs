@@ -176,12 +176,10 @@ impl MachineCosts {
     }
 }
 
-/// Formats nodes in list format.
 pub fn node_list(nodes: &[u32]) -> String {
     nodes.iter().map(|node| NodeId(*node)).collect::<NodeSet>().to_string()
 }
 
-/// Formats cpus in list format.
 pub fn cpu_list(cpus: &[u32]) -> String {
     cpus.iter().map(|cpu| CpuId(*cpu)).collect::<CpuSet>().to_string()
 }

@@ -8,20 +8,21 @@ use crate::explore::Unmet;
 pub fn unmet_words(found: &Unmet) -> String {
     match found {
         Unmet::Elsewhere { guest, nodes, share, least, most } => {
-            let most = most.map(|(node, share)| format!("; most is on node {node}, {}", of(share)));
+            let most = most
+                .map(|(node, share)| format!("; most is on node {node}, {}", in_percent(share)));
             format!(
                 "{}{} of its memory on node {nodes}, expected {} or more{}",
                 who(guest),
-                share.map_or_else(|| "nothing".to_owned(), of),
-                of(*least),
+                share.map_or_else(|| "nothing".to_owned(), in_percent),
+                in_percent(*least),
                 most.unwrap_or_default()
             )
         }
         Unmet::Remote { guest, share: Some(share), least } => format!(
             "{}{} of what it touches is local, expected {} or more",
             who(guest),
-            of(*share),
-            of(*least)
+            in_percent(*share),
+            in_percent(*least)
         ),
         Unmet::Remote { guest, share: None, .. } => {
             format!("{}the memory that it touches is unknown", who(guest))
@@ -39,6 +40,6 @@ fn who(guest: &Option<String>) -> String {
     guest.as_ref().map(|guest| format!("guest {guest}: ")).unwrap_or_default()
 }
 
-fn of(share: f64) -> String {
+fn in_percent(share: f64) -> String {
     format!("{} %", figure(share * 100.0))
 }

@@ -26,8 +26,8 @@ pub struct Halves {
     /// The difference between their medians in percent; positive if the worse kind's figures are
     /// higher.
     pub change_percent: f64,
-    /// A setting that differs between the kinds on every host: its name, and the values of worse
-    /// and better.
+    /// A setting that differs between the kinds on every host: its name, its value on hosts of the
+    /// worse kind, and that on hosts of the better.
     pub setting: Option<(String, String, String)>,
 }
 

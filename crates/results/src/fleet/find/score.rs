@@ -206,7 +206,6 @@ fn joined(scope: Scope, family: Family, of: &[&Test]) -> Option<Test> {
     })
 }
 
-/// A unit with a claim.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claimed<'a> {
     pub(super) test: &'a Test,
@@ -224,7 +223,6 @@ impl Claimed<'_> {
 /// The claims, and the threshold that a further host's test would have to meet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Selection<'a> {
-    /// By host.
     pub(super) claimed: Vec<Claimed<'a>>,
     pub(super) threshold: f64,
 }

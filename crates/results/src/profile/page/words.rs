@@ -173,7 +173,7 @@ pub fn hindrance_words(of: &Hindrance) -> String {
         Hindrance::NoEmulation { reason } => reason.clone(),
         Hindrance::NoDamon => "the kernel has no DAMON, or no files for it in sysfs".to_owned(),
         Hindrance::DamonWithoutProcesses { operations } => format!(
-            "DAMON watches no processes here (CONFIG_DAMON_VADDR), only {}",
+            "DAMON cannot watch processes here (it needs CONFIG_DAMON_VADDR), only {}",
             operations.join(", ")
         ),
         Hindrance::DamonUnavailable { reason } => format!("DAMON: {reason}"),

@@ -32,7 +32,6 @@ const fn owner(
     Runtime { objects, functions, sources, owns_objects: true }
 }
 
-/// All known runtimes.
 const RUNTIMES: [Runtime; 11] = [
     // glibc and musl.
     library(

@@ -8,11 +8,9 @@ use numalab_topology::{Machine, NodeId, weights_by_bandwidth};
 use super::cell::{CellSummary, Figure};
 use super::matrix::{Axis, Matrix, Value, node_of};
 
-/// The bandwidth of one cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BandwidthRow<'a> {
     pub id: &'a CellId,
-    /// The cell's parameters.
     pub cell: &'a BandwidthCell,
     /// The bandwidth of all workers together, in GB/s.
     pub figure: Figure,

@@ -57,7 +57,6 @@ pub struct MetricFigures {
     pub disturbed: usize,
     /// The figure without disturbed windows.
     pub kept: Option<Figure>,
-    /// The figure with all windows.
     pub all: Option<Figure>,
 }
 
@@ -69,7 +68,6 @@ impl MetricFigures {
     }
 }
 
-/// Progress of one cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CellState<'a> {
     /// The interval became as narrow as requested.

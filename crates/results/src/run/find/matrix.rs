@@ -109,11 +109,8 @@ impl Matrix {
 /// A value to be put into a matrix.
 #[derive(Clone, Debug)]
 pub struct Value {
-    /// The row number.
     pub row: u32,
-    /// The column number.
     pub column: u32,
-    /// The value with its spread.
     pub entry: MatrixEntry,
 }
 

@@ -19,7 +19,6 @@ pub struct Proof {
     pub pinned: usize,
     /// Workers with every sampled page on the intended node.
     pub on_node: usize,
-    /// Number of pages sampled.
     pub pages_checked: u64,
     /// Bytes backed by each page size; the key is the page size in bytes.
     pub bytes_per_page_size: BTreeMap<u64, u64>,

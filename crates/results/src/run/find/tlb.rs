@@ -31,9 +31,7 @@ pub(super) const SPLIT_SHARE: f64 = 0.25;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(into = "(u64, f64)")]
 pub struct TlbPoint {
-    /// The number of pages.
     pub pages: u64,
-    /// The latency in nanoseconds.
     pub figure: Figure,
     /// The latency of the same number of adjacent lines, in nanoseconds.
     pub cached_ns: f64,

@@ -170,7 +170,7 @@ fn over_sizes(scaling: &Scaling) -> Option<Part> {
         points: step.sizes_bytes.iter().filter_map(|&bytes| point(step, bytes)).collect(),
     });
     let curves = Curves {
-        x_name: "MiB of each rank".to_owned(),
+        x_name: "MiB per rank".to_owned(),
         x_is_logarithmic: true,
         y_name: "ns".to_owned(),
         series: series.collect(),

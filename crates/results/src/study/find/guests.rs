@@ -7,7 +7,6 @@ use super::StudySummary;
 /// Placement of one treatment's guests, over all its samples.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GuestMap {
-    /// The treatment's index.
     pub treatment: usize,
     /// The share of each guest's memory on each node, 0 to 1; the key `None` is memory without a
     /// node.

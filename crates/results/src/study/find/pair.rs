@@ -30,9 +30,7 @@ pub struct StudyPair<'a> {
 /// One metric under one treatment that both runs have.
 #[derive(Clone, Debug)]
 pub struct PairRow {
-    /// The workload and the metric.
     pub metric: String,
-    /// The unit of the metric.
     pub unit: String,
     pub treatment: String,
     /// The medians of the first and the second run.

@@ -196,7 +196,7 @@ fn cannot_show(factor: &str, cost: Option<&CostBound>, summary: &StudySummary<'_
             format!("it has no visible cost in {metric}")
         }
         Some(CostBound::Most { metric, percent: most }) => {
-            format!("it costs at most {} ({metric})", unsigned(*most))
+            format!("it costs at most {} ({metric})", words::unsigned(*most))
         }
         Some(CostBound::TooFew { blocks, needed }) => format!(
             "{} too few to bound its cost: at least {needed} are needed",
@@ -204,11 +204,6 @@ fn cannot_show(factor: &str, cost: Option<&CostBound>, summary: &StudySummary<'_
         ),
     };
     format!("{factor} cannot show an effect here ({why}); {cost}.")
-}
-
-/// Formats a percentage without a sign: `3.10 %`.
-fn unsigned(value: f64) -> String {
-    percent(value).trim_start_matches('+').to_owned()
 }
 
 fn against_itself(
@@ -228,14 +223,17 @@ fn against_itself(
     match own {
         OwnDifference::TooFewBlocks { blocks, needed, greatest_percent } => {
             let greatest = greatest_percent.map_or_else(String::new, |greatest| {
-                format!("; the baseline differed from itself by up to {}", unsigned(greatest))
+                format!(
+                    "; the baseline differed from itself by up to {}",
+                    words::unsigned(greatest)
+                )
             });
             format!("Too few blocks to tell ({blocks}; at least {needed} are needed){greatest}.")
         }
         OwnDifference::Least { percent: None } => differs,
         OwnDifference::Least { percent: Some([low, high]) } => {
-            let [least, most] = [unsigned(*low), unsigned(*high)];
-            let nothing = unsigned(0.0);
+            let [least, most] = [words::unsigned(*low), words::unsigned(*high)];
+            let nothing = words::unsigned(0.0);
             match () {
                 () if most == nothing => differs,
                 () if least == nothing => format!(

@@ -1,19 +1,20 @@
 //! Page walks that the memory emulator counted while a workload ran.
 
-use numalab_page::number::{figure, percent};
+use numalab_page::number::figure;
 use numalab_page::{Lead, Mood, Panel, Part, Table};
 
+use super::words::unsigned;
 use crate::study::{PageWalks, StudySummary, TreatmentWalks};
 
 /// Describes the time that page walks take, or else their number: `8.90 % of the time of sysbench,
-/// its start and end included, under host=4k, 0.10 % under host=2m.` A metric such as throughput
+/// including its start and end, under host=4k, 0.10 % under host=2m.` A metric such as throughput
 /// often leaves out start and end, so it may change by more than this share.
 pub(super) fn lead(found: &PageWalks) -> Lead {
-    let shares = found.treatments.iter().map(|of| of.time_percent.map(share));
+    let shares = found.treatments.iter().map(|of| of.time_percent.map(unsigned));
     let shares: Option<Vec<String>> = shares.collect();
     let (name, of_what, values) = match shares {
         Some(shares) => {
-            let of = format!(" of the time of {}, its start and end included,", found.workload);
+            let of = format!(" of the time of {}, including its start and end,", found.workload);
             ("Page walks take", of, shares)
         }
         None => {
@@ -34,11 +35,6 @@ fn number(walks: f64) -> String {
     if walks < 1e6 { format!("{walks:.0}") } else { format!("{} million", figure(walks / 1e6)) }
 }
 
-/// Formats a share without a sign: `8.90 %`.
-fn share(value: f64) -> String {
-    percent(value).trim_start_matches('+').to_owned()
-}
-
 /// Returns the part about page walks; `None` for a study that does not count them.
 pub(super) fn part(summary: &StudySummary<'_>) -> Option<Part> {
     let tables = summary.page_walks().into_iter().map(|found| Panel::table(table(&found)));
@@ -57,7 +53,7 @@ fn table(found: &PageWalks) -> Table {
         }),
         row("entries that a walk read, mean", |of| of.entries_each.map(figure)),
         row("time of a walk in ns, mean", |of| of.ns_each.map(figure)),
-        row("share of the cpu's time, start and end included", |of| of.time_percent.map(share)),
+        row("share of the cpu's time, including start and end", |of| of.time_percent.map(unsigned)),
     ];
     let caption = format!("page walks while {} ran, as the emulator counted them", found.workload);
     let table = Table::new(caption).words("medians");

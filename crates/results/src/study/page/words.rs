@@ -243,6 +243,11 @@ pub(super) fn change_with_interval(subject: &Subject, found: &Comparison) -> Str
     }
 }
 
+/// Formats a percentage without a sign: `3.10 %`.
+pub(super) fn unsigned(value: f64) -> String {
+    percent(value).trim_start_matches('+').to_owned()
+}
+
 /// Formats an interval: `-4.0 to -2.2 %`.
 pub(super) fn range(interval: &Interval) -> String {
     format!("{} to {}", percent(interval.lo).trim_end_matches(" %"), percent(interval.hi))

@@ -183,7 +183,7 @@ fn the_last_commit_is_the_answer_and_of_several_one_is() {
 fn the_ends_are_recorded_with_their_sides() {
     searching(2, |bisect, _| {
         let end = |samples: &[f64]| Candidate { judged: judged(samples), file: "/f".into() };
-        bisect.tell_ends(&Ends { good: end(&[2.0]), bad: end(&[3.0]) });
+        bisect.copy_ends(&Ends { good: end(&[2.0]), bad: end(&[3.0]) });
         let (good, bad) = (&bisect.document.good, &bisect.document.bad);
         assert_eq!((&good.side, good.change_percent), (&CommitSide::Good, Some(0.0)));
         assert_eq!(bad.side, CommitSide::Bad);

@@ -32,7 +32,6 @@ struct Axis {
     boundaries: Vec<f64>,
 }
 
-/// Hosts with similar figures.
 pub(super) struct HostKind {
     pub(super) members: Vec<usize>,
     /// The median level in each family; higher is worse.
