@@ -161,7 +161,7 @@ fn is_sparse(curve: &Curve) -> bool {
 /// Describes a cache before the last level if its end is unknown.
 fn unended_text(level: &Level) -> Option<String> {
     let LevelName::Cache(_) = level.name else { return None };
-    let (name, latency) = (level.name, figure(level.latency_ns));
+    let (name, latency) = (level.name, latencies(level, figure));
     match level.capacity_bytes {
         Some(_) => None,
         None if level.at_most => Some(format!("{name} shows no plateau, at most {latency} ns")),
@@ -185,8 +185,13 @@ fn end_text(level: &Level) -> Option<String> {
         return None;
     }
     let capacity = approximate_size(level.capacity_bytes?);
-    let latency = figure(level.latency_ns);
-    Some(format!("{capacity} ({}, {latency} ns)", level.name))
+    Some(format!("{capacity} ({}, {} ns)", level.name, latencies(level, figure)))
+}
+
+/// Returns the latency of a level, or that of its fastest and of its slowest part.
+pub(super) fn latencies(level: &Level, text: impl Fn(f64) -> String) -> String {
+    let latencies = [Some(level.latency_ns), level.slowest_ns].into_iter().flatten();
+    latencies.map(text).collect::<Vec<_>>().join(" to ")
 }
 
 fn beyond_text(curve: &Curve) -> String {
