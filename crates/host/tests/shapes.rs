@@ -148,7 +148,10 @@ fn what_a_bundle_without_sysfs_lacks_is_said() {
     let said = said(&read(top.path()));
     let [_, cut, nodes] = &said[..] else { panic!("{said:?}") };
     assert!(cut.contains("proc/cpuinfo: package 1 has 3 of its 4 cpus (`siblings`)"), "{cut}");
-    assert!(nodes.starts_with("warning:") && nodes.contains("buddyinfo names nodes 0,1"), "{nodes}");
+    assert!(
+        nodes.starts_with("warning:") && nodes.contains("buddyinfo names nodes 0,1"),
+        "{nodes}"
+    );
 }
 
 #[test]

@@ -190,7 +190,8 @@ impl Outline {
         let homeless = machine.cpus.iter().filter(|cpu| cpu.node.is_none());
         let homeless: CpuSet = homeless.map(|cpu| cpu.id).collect();
         if !homeless.is_empty() {
-            let message = format!("cpus {homeless} are not in any: lstopo leaves out nodes without memory");
+            let message =
+                format!("cpus {homeless} are not in any: lstopo leaves out nodes without memory");
             findings.warning("cpu-without-node", "NUMANode lines", message);
         }
         machine.note_odd_shapes(&mut findings);
