@@ -41,7 +41,16 @@ struct Shape {
 fn shape(name: &'static str, taken: f64) -> Shape {
     let caches = vec![(1.1, 32 * KIB), (3.8, MIB), (14.0, 32 * MIB)];
     let reported = vec![(1, 32 * KIB), (2, MIB), (3, 32 * MIB)];
-    Shape { name, caches, memory_ns: 95.0, reported, taken, conflicts: false, translated: None, sizes: 2 }
+    Shape {
+        name,
+        caches,
+        memory_ns: 95.0,
+        reported,
+        taken,
+        conflicts: false,
+        translated: None,
+        sizes: 2,
+    }
 }
 
 fn shapes() -> Vec<Shape> {
@@ -262,4 +271,17 @@ fn a_cache_that_translation_divides_has_the_latencies_of_both_parts() {
     let page = summary.page().markdown();
     let said = format!("(L2, {:.2} to {slowest_ns:.2} ns)", l2.latency_ns);
     assert!(page.contains(&said) && !page.contains("unexplained"), "{said}: {page}");
+}
+
+#[test]
+fn the_latency_of_a_cache_without_a_plateau_is_a_bound_in_table_and_chart() {
+    let quick = shapes().into_iter().find(|shape| shape.name == "88 % taken, quick").unwrap();
+    let document = quick.document(0.01, &mut Rng::new(1));
+    let summary = Summary::of(&document);
+    let l3 = summary.curves[0].levels.iter().find(|level| level.name == LevelName::Cache(3));
+    let l3 = l3.filter(|level| level.at_most).expect("an L3 without a plateau");
+    let page = summary.page();
+    let bound = format!("≤ {:.1}", l3.latency_ns);
+    assert!(page.markdown().contains(&bound), "{bound}: {}", page.markdown());
+    assert!(page.html().contains(&format!("L3, at most · {:.1} ns", l3.latency_ns)));
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use numalab_page::Style;
+use numalab_record::Kind;
 use numalab_record::study::{
     Arm, CachedFile, Counted, EndReason, GuestPlace, JournalEntry, Published, Quantity, Setting,
     StudyDocument, counter,
 };
-use numalab_record::Kind;
 use numalab_record::tiering::TierLook;
 use numalab_results::study::page::command_times;
 use numalab_results::study::{Effect, EffectKind, StudySummary};
@@ -562,7 +562,9 @@ fn the_best_of_many_treatments_is_the_first_sentence() {
     let page = StudySummary::of(&document).page();
     let names: Vec<&str> = page.lead.iter().take(2).map(|lead| &*lead.name).collect();
     assert_eq!(names, ["Best treatment", "Answer"]);
-    assert!(page.lead[0].sentence.starts_with("weights=2:1, with a median stream bandwidth of 2.95"));
+    assert!(
+        page.lead[0].sentence.starts_with("weights=2:1, with a median stream bandwidth of 2.95")
+    );
     let few = StudySummary::of(&studies::two_by_two()).page();
     assert_ne!(few.lead[0].name, "Best treatment", "four treatments are compared in one sentence");
 }

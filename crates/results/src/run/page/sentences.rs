@@ -161,11 +161,15 @@ fn is_sparse(curve: &Curve) -> bool {
 /// Describes a cache before the last level if its end is unknown.
 fn unended_text(level: &Level) -> Option<String> {
     let LevelName::Cache(_) = level.name else { return None };
-    let (name, latency) = (level.name, latencies(level, figure));
+    let (name, latency) = (level.name, figure(level.latency_ns));
     match level.capacity_bytes {
         Some(_) => None,
         None if level.at_most => Some(format!("{name} shows no plateau, at most {latency} ns")),
-        None => Some(format!("{name} takes {latency} ns up to {} at least", size(level.to_bytes))),
+        None => Some(format!(
+            "{name} takes {} ns up to {} at least",
+            latencies(level, figure),
+            size(level.to_bytes)
+        )),
     }
 }
 
@@ -188,10 +192,11 @@ fn end_text(level: &Level) -> Option<String> {
     Some(format!("{capacity} ({}, {} ns)", level.name, latencies(level, figure)))
 }
 
-/// Returns the latency of a level, or that of its fastest and of its slowest part.
+/// Returns the latency of a level, or its bound, or that of its fastest and of its slowest part.
 pub(super) fn latencies(level: &Level, text: impl Fn(f64) -> String) -> String {
     let latencies = [Some(level.latency_ns), level.slowest_ns].into_iter().flatten();
-    latencies.map(text).collect::<Vec<_>>().join(" to ")
+    let text = latencies.map(text).collect::<Vec<_>>().join(" to ");
+    if level.at_most { format!("≤ {text}") } else { text }
 }
 
 fn beyond_text(curve: &Curve) -> String {
