@@ -21,8 +21,8 @@ pub enum OutputError {
     NoNumber { what: String, text: String },
     /// The text continues where a pattern and its number end.
     #[error(
-        "{what} is {word:?}, expected a number that ends where the pattern ends; put what follows \
-         it into the pattern"
+        "{what} is {word:?}, expected a number without separators (LC_ALL=C), or a pattern that goes on \
+         with what follows the number"
     )]
     PartOfNumber {
         what: String,

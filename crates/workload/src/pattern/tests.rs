@@ -120,6 +120,7 @@ fn a_number_that_continues_after_the_match_is_refused() {
         let error = Pattern::parse(pattern).unwrap().last("x", text).unwrap_err();
         let expected = OutputError::PartOfNumber { what: "x".to_owned(), word: word.to_owned() };
         assert_eq!(error, expected, "{text}");
+        assert!(error.to_string().contains("without separators (LC_ALL=C)"), "{error}");
     }
     assert_eq!(values("minutes {m}m", "minutes 0m1.004s"), [0.0], "the pattern goes on");
     assert_eq!(values("row,{x},", "row,1,2"), [1.0]);
