@@ -206,17 +206,6 @@ fn isolated_cpus(machine: &Machine, node: NodeId) -> CpuSet {
     of_node.zip(isolated).map_or_else(CpuSet::new, |(cpus, isolated)| cpus.intersection(isolated))
 }
 
-/// Returns the nodes with memory for this process of which all its cpus are isolated: nodes in turn
-/// leave them out.
-pub fn isolated_nodes(machine: &Machine) -> NodeSet {
-    let usable = machine.usable_cpus();
-    let is_isolated = |node: &NodeId| {
-        machine.node(*node).is_some_and(|of| of.cpus.intersection(&usable).is_empty())
-            && !isolated_cpus(machine, *node).is_empty()
-    };
-    machine.usable_memory_nodes().iter().filter(is_isolated).collect()
-}
-
 impl Binding {
     /// Returns the binding of a rank (`None` for a single process) among the nodes of a machine whose
     /// memory this process may use; `of_devices` is the memory of devices ([`device_memory`]).

@@ -9,8 +9,7 @@ use numalab_host::{
     set_process_policy,
 };
 use numalab_launch::bind::{
-    BindError, BindRequest, Home, NodeChoice, PolicyKind, RankCpus, Weights, isolated_nodes,
-    without_weights,
+    BindError, BindRequest, Home, NodeChoice, PolicyKind, RankCpus, Weights, without_weights,
 };
 use numalab_launch::identity::{Role, Task};
 use numalab_launch::near::{Near, device_memory};
@@ -155,14 +154,6 @@ fn prepare(args: &BindArgs, task: Option<&Task>) -> Result<Prepared, Failure> {
     let request =
         BindRequest { nodes, near: near.as_ref(), policy: args.policy, cpus: args.cpus.as_ref() };
     let bound = request.resolve(task, &machine, &of_devices)?;
-    let isolated = isolated_nodes(&machine);
-    let is_first = task.is_none_or(|task| task.local_rank() == Some(0));
-    if *nodes == NodeChoice::Auto && is_first && !isolated.is_empty() {
-        note(format_args!(
-            "the cpus of nodes {isolated} are isolated: --numa=auto leaves these nodes out, --numa=all \
-             does not"
-        ));
-    }
     // Once for the ranks of a host.
     if task.and_then(Task::local_rank) == Some(0) && !bound.idle.is_empty() {
         note(format_args!(

@@ -32,8 +32,7 @@ fn isolated_cpus_are_named_and_left_out_and_can_be_asked_for() {
     let said = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{said} {errors}");
     assert!(said.contains("isolated cpus 2,3 on request"), "{said}");
-    assert!(said.contains("cpu 2 → node 1"), "{said}");
-    assert!(said.contains("the cpus of nodes 1 are isolated: --numa=auto leaves"), "{said}");
+    assert!(said.contains("[Rank 0] Binding to NUMA domain 0"), "the latency of cpu 2: {said}");
     assert!(said.contains("--cpus node: cpus 2,3 of node 1 are isolated"), "{said}");
 }
 
