@@ -62,10 +62,11 @@ impl Advisor {
         let Self { request, target, judged, .. } = self;
         let (command, stdin) = (request.command.clone(), request.stdin.clone());
         let subject = Subject { command, stdin, interrupt };
-        let KnownFacts { mut advice, took, followed, runs } = match self.are_ranks {
+        let has_nodes = target.costs.nodes.len() > 1;
+        let KnownFacts { mut advice, trial, followed, runs } = match self.are_ranks {
             true => KnownFacts {
                 advice: ranks::advice(&request.command, target.costs.clone(), target.place)?,
-                took: Some(first_run(&subject, judged, watch)?.0.took),
+                trial: Some(first_run(&subject, judged, has_nodes, watch)?.trial),
                 followed: None,
                 runs: Vec::new(),
             },
@@ -84,7 +85,7 @@ impl Advisor {
         };
         complete(&mut advice, &trying);
         if !request.predict_only {
-            attempt(&mut advice, trying, took, watch)?;
+            attempt(&mut advice, trying, trial, watch)?;
         }
         Ok(advice)
     }

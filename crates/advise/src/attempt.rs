@@ -59,15 +59,15 @@ fn able<'a>(
 pub(super) fn attempt(
     advice: &mut Advice,
     mut trying: Trying<'_>,
-    took: Option<Duration>,
+    trial: Option<Duration>,
     watch: &mut dyn Watch,
 ) -> Result<(), AdviseError> {
     let about = |candidates: usize| {
         let whole = whole(trying.request, candidates, trying.rules.warm_ups).enough();
-        took.map(|run| expected(advice.place, whole, run, trying.runs.len()))
+        trial.map(|trial| expected(advice.place, whole, trial, trying.runs.len()))
     };
     let mut tried = chosen(advice, trying.request.tries, about);
-    let extent = extent(trying.request, tried.len(), trying.rules.warm_ups, took, watch);
+    let extent = extent(trying.request, tried.len(), trying.rules.warm_ups, trial, watch);
     tried.truncate(extent.candidates);
     if tried.is_empty() {
         if let Some(directory) = &trying.request.keep {
@@ -77,17 +77,17 @@ pub(super) fn attempt(
     }
     trying.rules.blocks = extent.blocks;
     let candidates = tried.iter().map(|at| advice.options[*at].candidate.clone()).collect();
-    let about = took.map(|run| expected(advice.place, extent, run, trying.runs.len()));
+    let about = trial.map(|trial| expected(advice.place, extent, trial, trying.runs.len()));
     watch.remark(&Remark::Trying { candidates, blocks: extent.blocks, about });
     trying.prove(advice, &tried, watch)
 }
 
-/// Returns the expected time of trials of a program that takes `run`, `known` runs of which are
-/// already done under emulation.
-fn expected(place: TrialPlace, extent: Extent, run: Duration, known: usize) -> Duration {
+/// Returns the expected time of trials that take `trial` each, `known` of which are already done under
+/// emulation.
+fn expected(place: TrialPlace, extent: Extent, trial: Duration, known: usize) -> Duration {
     match place {
-        TrialPlace::Emulation => extent.time_if_repeated(run, known, runs_at_once()),
-        TrialPlace::Host | TrialPlace::Guest => extent.time(run),
+        TrialPlace::Emulation => extent.time_if_repeated(trial, known, runs_at_once()),
+        TrialPlace::Host | TrialPlace::Guest => extent.time(trial),
     }
 }
 
@@ -96,13 +96,13 @@ fn whole(request: &Request, candidates: usize, warm_ups: usize) -> Extent {
     Extent { candidates, blocks: request.blocks, warm_ups }
 }
 
-/// Returns the number of candidates and blocks that the time of a run allows; reports it to `watch`
+/// Returns the number of candidates and blocks that the time of a trial allows; reports it to `watch`
 /// if that differs from the request.
 fn extent(
     request: &Request,
     candidates: usize,
     warm_ups: usize,
-    run: Option<Duration>,
+    trial: Option<Duration>,
     watch: &mut dyn Watch,
 ) -> Extent {
     let whole = whole(request, candidates, warm_ups);
@@ -114,14 +114,14 @@ fn extent(
         let (asked, blocks) = (whole.blocks, enough.blocks);
         watch.remark(&Remark::MoreBlocks { asked, candidates, blocks });
     }
-    let (Some(budget), Some(run)) = (request.budget, run) else { return enough };
-    let Some(within) = enough.within(budget, run) else {
-        watch.remark(&Remark::NoTime { run, runs: Extent::least(warm_ups).runs() });
+    let (Some(budget), Some(trial)) = (request.budget, trial) else { return enough };
+    let Some(within) = enough.within(budget, trial) else {
+        watch.remark(&Remark::NoTime { trial, trials: Extent::least(warm_ups).runs() });
         return Extent { candidates: 0, ..enough };
     };
     if within != enough {
         let Extent { candidates: most, blocks, .. } = within;
-        watch.remark(&Remark::Less { candidates: most, of: candidates, blocks, run });
+        watch.remark(&Remark::Less { candidates: most, of: candidates, blocks, trial });
     }
     within
 }
@@ -129,28 +129,15 @@ fn extent(
 #[cfg(test)]
 mod tests {
     use numalab_results::advice::{Candidate, MachineCosts, Prediction, Profile};
-    use numalab_workload::MetricSpec;
 
     use super::*;
-    use crate::test_study::KeptRemarks;
+    use crate::test_study::{self, KeptRemarks};
 
     const SECOND: Duration = Duration::from_secs(1);
 
     /// A request for blocks of trials within a budget.
     fn request(blocks: usize, budget: Option<Duration>) -> Request {
-        Request {
-            command: vec!["./program".to_owned()],
-            stdin: None,
-            metric: MetricSpec::of_time(),
-            predict_only: false,
-            trials_only: false,
-            tries: None,
-            blocks,
-            budget,
-            to_the_end: false,
-            keep: None,
-            version: "0".to_owned(),
-        }
+        Request { blocks, budget, ..test_study::request() }
     }
 
     /// Returns the extent of trials of candidates in a program that takes a second, with remarks.
@@ -166,10 +153,10 @@ mod tests {
         assert_eq!(remarked(&request(8, None), 2), (whole(2, 8), Vec::new()));
         let more = Remark::MoreBlocks { asked: 3, candidates: 2, blocks: 7 };
         assert_eq!(remarked(&request(3, None), 2), (whole(2, 7), vec![more]));
-        let less = Remark::Less { candidates: 1, of: 2, blocks: 6, run: SECOND };
+        let less = Remark::Less { candidates: 1, of: 2, blocks: 6, trial: SECOND };
         let short = request(8, Some(18 * SECOND));
         assert_eq!(remarked(&short, 2), (whole(1, 6), vec![less]));
-        let none = Remark::NoTime { run: SECOND, runs: 18 };
+        let none = Remark::NoTime { trial: SECOND, trials: 18 };
         let shorter = request(8, Some(17 * SECOND));
         assert_eq!(remarked(&shorter, 2), (whole(0, 8), vec![none]));
         assert_eq!(remarked(&shorter, 0), (whole(0, 8), Vec::new()), "nothing to try");

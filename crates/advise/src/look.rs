@@ -9,7 +9,7 @@ use numalab_formats::memory_emulator::MOST_ALTERNATIVES;
 use numalab_guest::GuestError;
 use numalab_guest::program::{EmulatedProgram, Followed, in_turn};
 use numalab_host::Ran;
-use numalab_places::runs_at_once;
+use numalab_places::{FilesSeen, reading_from_nodes, runs_at_once};
 use numalab_record::{Placed, ProgramMemory};
 use numalab_results::advice::{Advice, Candidate, MachineCosts, TrialPlace, candidates_unprofiled};
 
@@ -33,8 +33,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// The facts known before the trials.
 pub(super) struct KnownFacts {
     pub advice: Advice,
-    /// Time of one run where the trials run, if known.
-    pub took: Option<Duration>,
+    /// Time of one trial, if known: of a run, or of two if one places the files that the next reads.
+    pub trial: Option<Duration>,
     /// The accesses seen under emulation.
     pub followed: Option<ProgramMemory>,
     /// The runs of the unchanged program under emulation, with their times on the emulated machine.
@@ -89,10 +89,11 @@ pub(super) fn look(
     watch: &mut dyn Watch,
 ) -> Result<KnownFacts, AdviseError> {
     let is_here = is_tried_here(request, target);
-    let ran = if is_here { Some(first_run(subject, judged, watch)?) } else { None };
-    let took = ran.as_ref().map(|(ran, _)| ran.took);
+    let has_nodes = target.costs.nodes.len() > 1;
+    let ran = if is_here { Some(first_run(subject, judged, has_nodes, watch)?) } else { None };
+    let trial = ran.as_ref().map(|ran| ran.trial);
     let asis = asis.filter(|_| !request.trials_only);
-    let about = ran.map(|(_, used)| FOLLOWED_FACTORS.map(|factor| used * factor));
+    let about = ran.map(|ran| FOLLOWED_FACTORS.map(|factor| ran.used * factor));
     let asis = asis.filter(|_| match about {
         Some([least, _]) if least > LONGEST_RUN => {
             watch.remark(&Remark::TooLong { least });
@@ -109,17 +110,17 @@ pub(super) fn look(
         Advice::unprofiled(&request.command, found, target.costs.clone(), target.place)
     };
     let Some(asis) = asis else {
-        return Ok(KnownFacts { advice: unknown(), took, followed: None, runs: Vec::new() });
+        return Ok(KnownFacts { advice: unknown(), trial, followed: None, runs: Vec::new() });
     };
     // Trials compare candidates with two runs of the unchanged program.
     let is_tried = target.place == TrialPlace::Emulation && !request.predict_only;
     let again = (is_tried && runs_at_once() > 1).then_some(asis);
     match follow(subject, judged, (asis, again, is_here), target, watch) {
-        Ok(known) => Ok(KnownFacts { took: took.or(known.took), ..known }),
+        Ok(known) => Ok(KnownFacts { trial: trial.or(known.trial), ..known }),
         // A program that runs here need not run under emulation.
         Err(error) if is_here && !subject.interrupt.requested() => {
             watch.remark(&Remark::NotFollowed(error.to_string()));
-            Ok(KnownFacts { advice: unknown(), took, followed: None, runs: Vec::new() })
+            Ok(KnownFacts { advice: unknown(), trial, followed: None, runs: Vec::new() })
         }
         Err(error) => Err(error),
     }
@@ -130,17 +131,33 @@ fn openmp_threads() -> Option<usize> {
     std::env::var("OMP_NUM_THREADS").ok()?.parse().ok()
 }
 
-/// Runs the program on this machine, and checks that its metric can be read; returns the CPU time of
-/// all its threads, too.
+/// The first run of the program on this machine.
+pub(super) struct FirstRun {
+    /// The time of a trial.
+    pub trial: Duration,
+    /// The CPU time of all its threads.
+    pub used: Duration,
+}
+
+/// Runs the program on this machine, and checks that its metric can be read. On a machine with several
+/// nodes, reports the files that it reads.
 pub(super) fn first_run(
     subject: &Subject,
     judged: &Judged,
+    has_nodes: bool,
     watch: &mut dyn Watch,
-) -> Result<(Ran, Duration), AdviseError> {
-    let (ran, used) = subject.run()?;
+) -> Result<FirstRun, AdviseError> {
+    let (ran, files) = reading_from_nodes(|| subject.run());
+    let (ran, used) = ran?;
     tell_if_short(watch, subject, ran.took);
     judged.read(&ran, 0)?;
-    Ok((ran, used))
+    let files = if has_nodes { files } else { FilesSeen::new() };
+    if let Some(remark) = Remark::of_files(&files) {
+        watch.remark(&remark);
+    }
+    // Trials drop these files from the page cache, and another run reads them again.
+    let runs = if files.is_empty() { 1 } else { 2 };
+    Ok(FirstRun { trial: runs * ran.took, used })
 }
 
 fn tell_if_short(watch: &mut dyn Watch, subject: &Subject, took: Duration) {
@@ -179,11 +196,11 @@ fn follow(
     let mut advice = Advice::of(&subject.command, program, target.costs.clone(), target.place);
     let read = judged.read(&ran, program.elapsed_ns)?;
     advice.metric = read.into_iter().map(|of| of.quantity).find(|_| judged.is_printed());
-    let took = (target.place == TrialPlace::Emulation).then_some(ran.took);
+    let trial = (target.place == TrialPlace::Emulation).then_some(ran.took);
     let seen = Some(program.clone());
     let again = second.and_then(Result::ok);
     let runs = std::iter::once((ran, followed)).chain(again).map(timed).collect();
-    Ok(KnownFacts { advice, took, followed: seen, runs })
+    Ok(KnownFacts { advice, trial, followed: seen, runs })
 }
 
 /// Does the work in another thread, and calls `impatient` once if it takes longer than this.
@@ -214,7 +231,12 @@ fn timed((ran, followed): (Ran, Followed)) -> Ran {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
+    use numalab_host::{Interrupt, TemporaryDirectory};
+
     use super::*;
+    use crate::test_study::{KeptRemarks, request};
 
     #[test]
     fn work_that_takes_longer_than_the_patience_is_remarked_on_while_it_lasts() {
@@ -223,5 +245,25 @@ mod tests {
         assert_eq!(with_patience(Duration::ZERO, work, || remark.send(7).unwrap()), Ok(7));
         let unasked = || unreachable!("it is done");
         assert_eq!(with_patience(Duration::MAX, || 5, unasked), 5);
+    }
+
+    #[test]
+    fn a_trial_of_a_program_that_reads_files_takes_two_runs_on_several_nodes() {
+        let place = TemporaryDirectory::create().unwrap();
+        let file = place.path().canonicalize().unwrap().join("model");
+        std::fs::write(&file, vec![1; 2 << 20]).unwrap();
+        let script = format!("exec 3< '{}'; sleep 1", file.display());
+        let command = ["sh", "-c", &script].map(str::to_owned).to_vec();
+        let subject = Subject { command, stdin: None, interrupt: Interrupt::never() };
+        let judged = Judged::of(&request(), TrialPlace::Host).unwrap();
+        let trial_and_run = |has_nodes| {
+            let begun = Instant::now();
+            let found = first_run(&subject, &judged, has_nodes, &mut KeptRemarks::default());
+            (found.unwrap_or_else(|_| panic!("it runs")).trial, begun.elapsed())
+        };
+        let (trial, run) = trial_and_run(true);
+        assert!(trial > run, "{trial:?} {run:?}");
+        let (trial, run) = trial_and_run(false);
+        assert!(trial <= run, "{trial:?} {run:?}");
     }
 }

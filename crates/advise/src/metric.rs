@@ -69,21 +69,10 @@ mod tests {
     use numalab_workload::{Direction, MetricSpec};
 
     use super::*;
+    use crate::test_study::request;
 
     fn judged(metric: MetricSpec, place: TrialPlace) -> Judged {
-        let request = Request {
-            command: vec!["sh".to_owned(), "-c".to_owned(), "true".to_owned()],
-            stdin: None,
-            metric,
-            predict_only: false,
-            trials_only: false,
-            tries: None,
-            blocks: 8,
-            budget: None,
-            to_the_end: false,
-            keep: None,
-            version: "0".to_owned(),
-        };
+        let request = Request { metric, ..request() };
         Judged::of(&request, place).expect("a workload")
     }
 

@@ -1,13 +1,16 @@
 //! The observer of advice in progress.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use numalab_formats::size::format_rounded;
+use numalab_places::FilesSeen;
 use numalab_results::advice::Candidate;
 use numalab_results::advice::page::what;
 use numalab_study::Observer;
+use numalab_topology::{NodeId, NodeSet};
 
 /// The expected time of trials from which the way to shorten them is shown.
 const LONG: Duration = Duration::from_secs(300);
@@ -28,6 +31,15 @@ pub enum Remark {
     NotFollowed(String),
     /// A limit of the emulator's view of the program.
     Seen(String),
+    /// The program maps pages of files that are in the page cache.
+    FilesMapped {
+        /// The file with the most pages.
+        name: String,
+        /// The size of all such pages, in bytes.
+        bytes: u64,
+        /// Their nodes.
+        nodes: NodeSet,
+    },
     /// Each trial read this many bytes of files again, so that their pages are where it places them.
     FilesRenewed(u64),
     /// Trials shared file pages that could not be dropped from the page cache.
@@ -71,9 +83,9 @@ pub enum Remark {
     MoreBlocks { asked: usize, candidates: usize, blocks: usize },
     /// The budget is too short for one candidate.
     NoTime {
-        run: Duration,
-        /// The number of runs that one candidate needs.
-        runs: usize,
+        trial: Duration,
+        /// The number of trials that one candidate needs.
+        trials: usize,
     },
     /// Fewer candidates or blocks than requested are run, to stay within the budget.
     Less {
@@ -81,12 +93,25 @@ pub enum Remark {
         /// The number of candidates requested.
         of: usize,
         blocks: usize,
-        run: Duration,
+        trial: Duration,
     },
     /// No candidate was tried, so nothing is kept in this directory.
     NothingKept(PathBuf),
     /// The program's output differs between runs.
     OutputDiffers,
+}
+
+impl Remark {
+    /// Returns a remark on the files that the program maps; `None` if it maps none.
+    pub(super) fn of_files(files: &FilesSeen) -> Option<Self> {
+        let bytes = |nodes: &BTreeMap<NodeId, u64>| nodes.values().sum::<u64>();
+        let (most, _) = files.iter().max_by_key(|(_, nodes)| bytes(nodes))?;
+        let all: u64 = files.values().map(bytes).sum();
+        let nodes = files.values().flatten().filter(|(_, bytes)| **bytes > 0);
+        let nodes = nodes.map(|(node, _)| *node).collect();
+        let name = most.display().to_string();
+        (all > 0).then_some(Self::FilesMapped { name, bytes: all, nodes })
+    }
 }
 
 impl fmt::Display for Remark {
@@ -98,6 +123,9 @@ impl fmt::Display for Remark {
                  predictions: {why}"
             ),
             Self::Seen(what) => f.write_str(what),
+            Self::FilesMapped { name, bytes, nodes } => {
+                f.write_str(&files_mapped(name, *bytes, nodes))
+            }
             Self::SharedFiles { name, bytes } => f.write_str(&shared_files(name, *bytes)),
             Self::FilesRenewed(bytes) => write!(
                 f,
@@ -130,17 +158,17 @@ impl fmt::Display for Remark {
                 f,
                 "{asked} blocks are too few for a verdict on {candidates} candidates: running {blocks}"
             ),
-            Self::NoTime { run, runs } => write!(
+            Self::NoTime { trial, trials } => write!(
                 f,
-                "the budget is too short for trials: a run takes {:.1} s, and one candidate needs \
-                 {runs} runs; the results are predictions only",
-                run.as_secs_f64()
+                "the budget is too short for trials: a trial takes {:.1} s, and one candidate needs \
+                 {trials}: nothing is tried",
+                trial.as_secs_f64()
             ),
-            Self::Less { candidates, of, blocks, run } => write!(
+            Self::Less { candidates, of, blocks, trial } => write!(
                 f,
-                "to meet the budget, {candidates} of {of} candidates run in {blocks} blocks: a run \
+                "to meet the budget, {candidates} of {of} candidates run in {blocks} blocks: a trial \
                  takes {:.1} s",
-                run.as_secs_f64()
+                trial.as_secs_f64()
             ),
             Self::NothingKept(directory) => write!(
                 f,
@@ -157,6 +185,16 @@ fn still_following(after: Duration, most: u32) -> String {
         "following the program under emulation has taken {:.0} s so far, and can take {most} times \
          the program's own CPU time: a smaller problem is followed sooner",
         after.as_secs_f64()
+    )
+}
+
+fn files_mapped(name: &str, bytes: u64, nodes: &NodeSet) -> String {
+    let of = if nodes.len() == 1 { "node" } else { "nodes" };
+    format!(
+        "{} of files that the program maps, such as {name}, are on {of} {nodes}, where they were first \
+         read: no placement moves them while they are in the page cache; each trial drops them, and an \
+         additional run reads them again",
+        format_rounded(bytes)
     )
 }
 
@@ -229,20 +267,20 @@ mod tests {
 
     #[test]
     fn trials_of_another_extent_than_requested_say_what_was_changed() {
-        let run = Duration::from_millis(1_500);
+        let trial = Duration::from_millis(1_500);
         for (remark, expected) in [
             (
                 Remark::MoreBlocks { asked: 6, candidates: 4, blocks: 8 },
                 "6 blocks are too few for a verdict on 4 candidates: running 8",
             ),
             (
-                Remark::NoTime { run, runs: 21 },
-                "the budget is too short for trials: a run takes 1.5 s, and one candidate needs 21 \
-                 runs; the results are predictions only",
+                Remark::NoTime { trial, trials: 21 },
+                "the budget is too short for trials: a trial takes 1.5 s, and one candidate needs 21: \
+                 nothing is tried",
             ),
             (
-                Remark::Less { candidates: 1, of: 3, blocks: 7, run },
-                "to meet the budget, 1 of 3 candidates run in 7 blocks: a run takes 1.5 s",
+                Remark::Less { candidates: 1, of: 3, blocks: 7, trial },
+                "to meet the budget, 1 of 3 candidates run in 7 blocks: a trial takes 1.5 s",
             ),
             (
                 Remark::NothingKept("kept".into()),
@@ -251,6 +289,24 @@ mod tests {
         ] {
             assert_eq!(remark.to_string(), expected);
         }
+    }
+
+    #[test]
+    fn mapped_files_are_named_with_the_nodes_of_their_pages() {
+        let seen = |files: &[(&str, &[(u32, u64)])]| -> FilesSeen {
+            let nodes =
+                |nodes: &[(u32, u64)]| nodes.iter().map(|of| (NodeId(of.0), of.1)).collect();
+            files.iter().map(|(name, of)| (name.into(), nodes(of))).collect()
+        };
+        let model: (&str, &[_]) = ("/data/model", &[(0, 3 << 20)]);
+        let remark = Remark::of_files(&seen(&[("/data/index", &[(1, 1 << 20)]), model]));
+        assert_eq!(
+            remark.expect("mapped files").to_string(),
+            "4 MiB of files that the program maps, such as /data/model, are on nodes 0,1, where they \
+             were first read: no placement moves them while they are in the page cache; each trial \
+             drops them, and an additional run reads them again"
+        );
+        assert_eq!(Remark::of_files(&seen(&[("/data/index", &[])])), None, "only read");
     }
 
     #[test]

@@ -134,6 +134,27 @@ fn without_sysfs_cpus_cores_and_packages_come_from_cpuinfo() {
 }
 
 #[test]
+fn what_a_bundle_without_sysfs_lacks_is_said() {
+    let top = tempfile::tempdir().expect("made");
+    let entry = |cpu: u32| {
+        let (package, core) = (cpu / 4, cpu % 4);
+        format!("processor : {cpu}\nphysical id : {package}\nsiblings : 4\ncore id : {core}\n\n")
+    };
+    write(top.path(), "proc/cpuinfo", (0..7).map(entry).collect::<String>());
+    write(top.path(), "proc/meminfo", "MemTotal: 4096 kB\n");
+    let list = "Node 0, zone      DMA      1      0\nNode 0, zone   Normal    216     55\n\
+                Node 1, zone   Normal     10      5\n";
+    write(top.path(), "proc/buddyinfo", list);
+    let said = said(&read(top.path()));
+    let [_, cut, nodes] = &said[..] else { panic!("{said:?}") };
+    assert!(cut.contains("proc/cpuinfo: package 1 has 3 of its 4 cpus (`siblings`)"), "{cut}");
+    assert!(
+        nodes.starts_with("warning:") && nodes.contains("buddyinfo names nodes 0,1"),
+        "{nodes}"
+    );
+}
+
+#[test]
 fn a_status_with_masks_alone_restricts_as_one_with_lists() {
     let top = machine(&[("0-1", "10 20"), ("2-3", "20 10")], 4);
     let masks = "Cpus_allowed:\t00000000,0000000a\nMems_allowed:\t00000002\n";

@@ -118,6 +118,13 @@ pub enum BindError {
     NotOneNode,
     #[error("--cpus node: node {node} has no cpus that this process may use")]
     NoCpus { node: NodeId },
+    /// The node has only isolated cpus, over which the scheduler spreads no threads.
+    #[error(
+        "--cpus node: cpus {cpus} of node {node} are isolated, so a rank would stay on one of them: name \
+         one for each rank, as in --cpus {}",
+        .cpus.first().unwrap_or_default()
+    )]
+    Isolated { node: NodeId, cpus: CpuSet },
     /// The rank's cpu in the list does not exist, or the process may not run on it.
     #[error("--cpus: {0}")]
     Cpu(#[from] AffinityError),
@@ -183,6 +190,13 @@ fn cpus_without_memory(machine: &Machine) -> CpuSet {
     let node_of = |id| machine.cpu(id).and_then(|cpu| cpu.node);
     let is_without = |id: &CpuId| node_of(*id).is_some_and(|node| !memory.contains(node));
     machine.usable_cpus().iter().filter(is_without).collect()
+}
+
+/// Returns the isolated cpus of a node on which this process may run.
+fn isolated_cpus(machine: &Machine, node: NodeId) -> CpuSet {
+    let of_node = machine.node(node).map(|of| &of.cpus);
+    let isolated = machine.allowed.as_ref().map(|allowed| &allowed.isolated);
+    of_node.zip(isolated).map_or_else(CpuSet::new, |(cpus, isolated)| cpus.intersection(isolated))
 }
 
 impl Binding {
@@ -264,7 +278,10 @@ impl Binding {
         let of_node = machine.node(node).map(|of| of.cpus.intersection(&machine.usable_cpus()));
         match of_node.filter(|cpus| !cpus.is_empty()) {
             Some(cpus) => Ok(Home { node, cpus }),
-            None => Err(BindError::NoCpus { node }),
+            None => match isolated_cpus(machine, node) {
+                cpus if cpus.is_empty() => Err(BindError::NoCpus { node }),
+                cpus => Err(BindError::Isolated { node, cpus }),
+            },
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod files;
 mod pages;
+mod reading;
 mod service;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ use super::facts;
 use super::placement::PlacedCommand;
 pub(crate) use files::FilesRead;
 pub(crate) use pages::{PagesSeen, PagesWatch};
+pub use reading::{FilesSeen, reading_from_nodes};
 use service::{Running, Scratch};
 
 /// The events that `perf stat` counts around a workload, if the study asks for them.

@@ -40,6 +40,7 @@ use linux_guest::LinuxGuest;
 pub use agent::serve;
 pub use common_settings::WATCH_OUTPUT;
 pub use emulation::{REPEATED, emulation_after, emulation_of, runs_at_once};
+pub use exec::{FilesSeen, reading_from_nodes};
 pub use host::OUTPUT;
 pub use linux_guest::boots_new_kernel;
 pub use tolerant::{Failures, Tolerant};

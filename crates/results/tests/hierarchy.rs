@@ -9,6 +9,7 @@ use numalab_record::{
     AccessPattern, Cell, CellId, CellResult, Document, Experiment, LatencyCell, Metric, Outcome,
     Pages, Sample, Team, WorkerPlan,
 };
+use numalab_results::Report as _;
 use numalab_results::run::{Level, LevelName, Summary};
 use numalab_stats::Rng;
 use numalab_topology::{Cache, CacheKind, Cpu, CpuId, CpuSet, Machine, NodeId};
@@ -31,6 +32,8 @@ struct Shape {
     taken: f64,
     /// Misses begin early: pages conflict in physically indexed caches.
     conflicts: bool,
+    /// The size from which on translation costs time, and the time in ns: the host breaks huge pages.
+    translated: Option<(u64, f64)>,
     /// Sizes in an octave: 1 in a quick run, 2 in others.
     sizes: u32,
 }
@@ -38,7 +41,16 @@ struct Shape {
 fn shape(name: &'static str, taken: f64) -> Shape {
     let caches = vec![(1.1, 32 * KIB), (3.8, MIB), (14.0, 32 * MIB)];
     let reported = vec![(1, 32 * KIB), (2, MIB), (3, 32 * MIB)];
-    Shape { name, caches, memory_ns: 95.0, reported, taken, conflicts: false, sizes: 2 }
+    Shape {
+        name,
+        caches,
+        memory_ns: 95.0,
+        reported,
+        taken,
+        conflicts: false,
+        translated: None,
+        sizes: 2,
+    }
 }
 
 fn shapes() -> Vec<Shape> {
@@ -60,6 +72,7 @@ fn shapes() -> Vec<Shape> {
         quick(of(0.75, ""), "75 % taken, quick"),
         quick(of(0.88, ""), "88 % taken, quick"),
         Shape { conflicts: true, ..of(0.85, "broken huge pages, 85 % taken") },
+        Shape { translated: Some((192 * KIB, 1.3)), ..of(0.5, "translation divides L2") },
         Shape { caches: small, reported: small_reported, ..of(0.8, "512K and 8M, 80 % taken") },
         Shape { caches: mesh, reported: mesh_reported, ..of(0.4, "2M and 60M, 40 % taken") },
         Shape { reported: of_qemu, ..of(0.5, "QEMU says L2 4M, L3 16M") },
@@ -94,7 +107,9 @@ impl Shape {
             let hits = hits(at, bytes);
             hits * ns + (1.0 - hits) * slower
         });
-        latency * (1.0 + noise * normal(rng)).max(0.5)
+        let translation =
+            self.translated.map_or(0.0, |(from, ns)| if size_bytes > from { ns } else { 0.0 });
+        (latency + translation) * (1.0 + noise * normal(rng)).max(0.5)
     }
 
     fn document(&self, noise: f64, rng: &mut Rng) -> Document {
@@ -241,4 +256,32 @@ fn levels_have_the_right_names_and_latencies_whatever_is_left_of_the_last_cache(
             assert!(near >= 95.0 && false_levels <= 2.0 && wrong <= 2.0, "{case}");
         }
     }
+}
+
+#[test]
+fn a_cache_that_translation_divides_has_the_latencies_of_both_parts() {
+    let divided = shapes().into_iter().find(|shape| shape.translated.is_some()).unwrap();
+    let document = divided.document(0.01, &mut Rng::new(1));
+    let summary = Summary::of(&document);
+    let l2 = summary.curves[0].levels.iter().find(|level| level.name == LevelName::Cache(2));
+    let l2 = l2.expect("the L2 is found");
+    let slowest_ns = l2.slowest_ns.expect("translation divides it");
+    assert!((3.6..4.0).contains(&l2.latency_ns) && (4.9..5.3).contains(&slowest_ns), "{l2:?}");
+    assert!(l2.capacity_bytes.is_some_and(|bytes| (0.7..1.6).contains(&(bytes / MIB as f64))));
+    let page = summary.page().markdown();
+    let said = format!("(L2, {:.2} to {slowest_ns:.2} ns)", l2.latency_ns);
+    assert!(page.contains(&said) && !page.contains("unexplained"), "{said}: {page}");
+}
+
+#[test]
+fn the_latency_of_a_cache_without_a_plateau_is_a_bound_in_table_and_chart() {
+    let quick = shapes().into_iter().find(|shape| shape.name == "88 % taken, quick").unwrap();
+    let document = quick.document(0.01, &mut Rng::new(1));
+    let summary = Summary::of(&document);
+    let l3 = summary.curves[0].levels.iter().find(|level| level.name == LevelName::Cache(3));
+    let l3 = l3.filter(|level| level.at_most).expect("an L3 without a plateau");
+    let page = summary.page();
+    let bound = format!("≤ {:.1}", l3.latency_ns);
+    assert!(page.markdown().contains(&bound), "{bound}: {}", page.markdown());
+    assert!(page.html().contains(&format!("L3, at most · {:.1} ns", l3.latency_ns)));
 }

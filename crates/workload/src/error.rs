@@ -18,8 +18,8 @@ pub enum OutputError {
     #[error("{what} is {text:?}, expected a finite number")]
     NoNumber { what: String, text: String },
     #[error(
-        "{what} is {word:?}, expected a number that ends where the pattern ends; put what follows \
-         it into the pattern"
+        "{what} is {word:?}, expected a number without separators (LC_ALL=C), or a pattern that goes on \
+         with what follows the number"
     )]
     PartOfNumber {
         what: String,

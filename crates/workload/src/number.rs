@@ -39,6 +39,11 @@ const SEPARATORS: [char; 8] = [',', '.', ':', '\'', '_', '-', '\u{a0}', '\u{202f
 /// text before it.
 pub(crate) fn refuse_end(what: &str, before: &str, number: &str) -> Result<(), OutputError> {
     let is_end = before.strip_suffix(SEPARATORS).is_some_and(|rest| rest.ends_with(is_digit));
+    if let Some(group) = group_before(before).filter(|group| is_grouped(group, number)) {
+        let end = number.split(|c: char| !is_digit(c)).next().unwrap_or_default();
+        let word = format!("{group} {end}");
+        return Err(OutputError::EndOfNumber { what: what.to_owned(), word });
+    }
     if !is_end {
         return Ok(());
     }
@@ -52,8 +57,32 @@ fn is_digit(c: char) -> bool {
     c.is_ascii_digit()
 }
 
+/// Reports whether digits and the text behind a single space after them can be one number in groups of
+/// three digits, as `1 300` is in French.
+fn is_grouped(digits: &str, group: &str) -> bool {
+    let is_first = (1..=3).contains(&digits.len()) && !digits.starts_with('0');
+    let is_inner = group.len() >= 3 && group.bytes().take(3).all(|byte| byte.is_ascii_digit());
+    let is_whole = |c: char| c.is_whitespace() || ['.', ',', ';', ')'].contains(&c);
+    is_first
+        && digits.chars().all(is_digit)
+        && is_inner
+        && group[3..].chars().next().is_none_or(is_whole)
+}
+
+/// Returns the digits before the space at the end of a text.
+fn group_before(text: &str) -> Option<&str> {
+    let text = text.strip_suffix(' ')?;
+    let group = text.rsplit(|c: char| !is_digit(c)).next()?;
+    let is_of_word = text[..text.len() - group.len()].ends_with(|c: char| c.is_alphanumeric());
+    (!is_of_word).then_some(group)
+}
+
 /// Refuses a number that continues in the text after it, such as `1` of `1,003`.
 pub(crate) fn refuse_part(what: &str, number: &str, rest: &str) -> Result<(), OutputError> {
+    if let Some(group) = rest.strip_prefix(' ').filter(|group| is_grouped(number, group)) {
+        let word = format!("{number} {}", &group[..3]);
+        return Err(OutputError::PartOfNumber { what: what.to_owned(), word });
+    }
     if !goes_on(rest) {
         return Ok(());
     }

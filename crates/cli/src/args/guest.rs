@@ -138,6 +138,9 @@ pub(crate) struct BootArgs {
     /// HMAT.bin as `machine acpi build` writes them
     #[arg(long, value_name = "DIR", conflicts_with_all = ["pages", "host_nodes", "prealloc"])]
     pub tables: Option<PathBuf>,
+    /// Parameters added to Linux's command line, such as 'isolcpus=2-3 hugepages=64' (repeatable)
+    #[arg(long, value_name = "PARAMETERS", allow_hyphen_values = true)]
+    pub append: Vec<String>,
     /// Print QEMU's command line; start and write nothing
     #[arg(long)]
     pub dry_run: bool,

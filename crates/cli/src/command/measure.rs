@@ -7,6 +7,8 @@ use numalab_host::files::create_unique_directory;
 use numalab_measure::{LiveRun, MeasureError, MeasurePlan, Target, directory_name};
 use numalab_record::{Document, Effort, Run};
 use numalab_results::compare::NamedRun;
+use numalab_results::run::Summary;
+use numalab_topology::count;
 
 use super::compare::{compare, named_runs};
 use super::measuring::{
@@ -78,6 +80,9 @@ fn finished(live: &LiveRun, args: &MeasureArgs) -> Result<NamedRun, Failure> {
     let document = live.document();
     deliver(&document, live.directory(), &args.given.output)?;
     point_to(live.directory(), args)?;
+    if let Some(directory) = live.directory() {
+        point_to_rest(&document, directory);
+    }
     let name = live.directory().map(|path| path.display().to_string()).unwrap_or_default();
     Ok(NamedRun { name, document })
 }
@@ -130,6 +135,19 @@ fn point_to(directory: Option<&Path>, args: &MeasureArgs) -> Result<(), Failure>
             output::print(&format!("\nThe whole report: {}/report.html\n", directory.display()))
         }
         _ => Ok(()),
+    }
+}
+
+/// Names the command that measures the cells for which there was no time.
+fn point_to_rest(document: &Document, directory: &Path) {
+    let unmeasured = Summary::of(document).progress.unmeasured;
+    if unmeasured > 0 {
+        output::hint(format_args!(
+            "there was no time for {}: `numalab measure --resume {}` goes on for as long again, and \
+             --budget gives a new run more",
+            count(unmeasured, "cell"),
+            directory.display()
+        ));
     }
 }
 

@@ -246,6 +246,18 @@ fn repeated_runs_are_one_measurement_of_a_baseline_and_shown_without_verdict() {
 }
 
 #[test]
+fn a_run_that_lacked_time_names_the_command_that_goes_on() {
+    let _alone = alone();
+    let directory = tempfile::tempdir().expect("a directory");
+    let parent = directory.path().to_str().expect("UTF-8");
+    let output = numalab(&["measure", "--quick", "--budget", "1s", "-o", parent]).output();
+    let errors = String::from_utf8(output.expect("numalab starts").stderr).expect("UTF-8");
+    let result = result_directory(directory.path());
+    let said = format!("`numalab measure --resume {}` goes on", result.display());
+    assert!(errors.contains("there was no time for ") && errors.contains(&said), "{errors}");
+}
+
+#[test]
 fn an_interrupted_run_keeps_its_samples_and_resumes() {
     let _alone = alone();
     let directory = tempfile::tempdir().expect("a directory");

@@ -17,6 +17,7 @@ mod emulated;
 mod guest;
 mod kernel;
 mod kernel_lab;
+mod kernel_parameters;
 mod killed_advice;
 mod linux_tables;
 mod profile_guest;

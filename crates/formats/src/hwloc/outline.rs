@@ -193,6 +193,13 @@ impl Outline {
             }
         }
         machine.caches.sort_by_key(|cache| (cache.level, cache.kind, cache.cpus.first()));
+        let homeless = machine.cpus.iter().filter(|cpu| cpu.node.is_none());
+        let homeless: CpuSet = homeless.map(|cpu| cpu.id).collect();
+        if !homeless.is_empty() {
+            let message =
+                format!("cpus {homeless} are not in any: lstopo leaves out nodes without memory");
+            findings.warning("cpu-without-node", "NUMANode lines", message);
+        }
         machine.note_odd_shapes(&mut findings);
         Ok(Reading { value: machine, findings: findings.into_list() })
     }
@@ -311,6 +318,17 @@ Machine (47GB total)
 
     fn error(text: &str) -> String {
         read_outline(text).unwrap_err().to_string()
+    }
+
+    /// As of a Threadripper with dies without memory, reported to hwloc's authors.
+    #[test]
+    fn cpus_of_groups_without_a_node_are_reported() {
+        let text = "Machine (63GB total) + Package L#0\n  Group0 L#0\n    NUMANode L#0 (P#0 63GB)\n    \
+                    Core L#0\n      PU L#0 (P#0)\n  Group0 L#1\n    Core L#1\n      PU L#1 (P#1)\n";
+        let findings = read_outline(text).unwrap().findings;
+        let found = findings.iter().find(|finding| finding.code == "cpu-without-node");
+        assert!(found.expect("a finding").message.starts_with("cpus 1 are not in any"));
+        assert_eq!(nodes(text), [(0, "0".to_owned(), 63 << 10)]);
     }
 
     #[test]

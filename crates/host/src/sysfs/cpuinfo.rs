@@ -65,7 +65,27 @@ pub(super) fn read(reader: &mut Reader<'_>, usable: Option<&CpuSet>) -> Vec<Cpu>
     };
     let message = format!("no cpu directories: {found} are from {FILE}; {unknown} are unknown");
     reader.warn("no-cpu-directories", CPU_DIRECTORY, message);
+    if let Some((package, found, siblings)) = part_of_package(&entries) {
+        let message = format!(
+            "package {package} has {found} of its {siblings} cpus (`siblings`): the file is cut, or \
+             a container shows a part, so that others may be missing"
+        );
+        reader.warn("cpus-missing", FILE, message);
+    }
     cpus
+}
+
+/// Returns the first package with fewer cpus than it says, with both numbers.
+fn part_of_package(entries: &BTreeMap<CpuId, CpuinfoEntry>) -> Option<(u32, u32, u32)> {
+    let mut packages: BTreeMap<u32, (u32, u32)> = BTreeMap::new();
+    for entry in entries.values() {
+        let Some(package) = entry.package else { continue };
+        let (found, siblings) = packages.entry(package).or_default();
+        *found += 1;
+        *siblings = entry.siblings.unwrap_or(0).max(*siblings);
+    }
+    let is_part = |(_, (found, siblings)): &(&u32, &(u32, u32))| found < siblings;
+    packages.iter().find(is_part).map(|(package, (found, siblings))| (*package, *found, *siblings))
 }
 
 /// Parses the entries by cpu. They begin with `processor : 0`; on s390 with `cpu number : 0`, after a

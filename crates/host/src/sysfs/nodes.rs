@@ -9,6 +9,9 @@ use numalab_topology::{
 use super::memory;
 use super::reader::{NODE_DIRECTORY, Reader};
 
+/// Lists of free pages by node and zone.
+const FREE_PAGES: [&str; 2] = ["proc/buddyinfo", "proc/zoneinfo"];
+
 /// Returns the path of a node's directory.
 pub(super) fn directory(node: NodeId) -> String {
     format!("{NODE_DIRECTORY}/node{node}")
@@ -62,13 +65,24 @@ pub(super) fn listed_cpus(reader: &mut Reader<'_>) -> Vec<Cpu> {
     listed.iter().map(|id| Cpu { id, online: true, ..Cpu::default() }).collect()
 }
 
-/// Returns the only node of a machine without node directories.
+/// Returns the only node of a machine without node directories. The kernel's lists of free pages may
+/// still name several.
 fn only_node(reader: &mut Reader<'_>, cpus: &[Cpu]) -> Node {
-    reader.note(
-        "no-nodes",
-        NODE_DIRECTORY,
-        "no node directories: the machine is assumed to have one node".to_owned(),
-    );
+    const NO_NODES: &str = "no-nodes";
+    let named = FREE_PAGES.iter().map(|file| (file, named_nodes(reader, file)));
+    match named.max_by_key(|(_, nodes)| nodes.len()).filter(|(_, nodes)| nodes.len() > 1) {
+        None => {
+            let message = "no node directories: the machine is assumed to have one node";
+            reader.note(NO_NODES, NODE_DIRECTORY, message.to_owned());
+        }
+        Some((file, nodes)) => {
+            let message = format!(
+                "no node directories, but {file} names nodes {nodes}: their cpus, memory and \
+                 distances are unknown, and all is shown as one node"
+            );
+            reader.warn(NO_NODES, NODE_DIRECTORY, message);
+        }
+    }
     let memory = memory::machine_sizes(reader);
     Node {
         id: NodeId(0),
@@ -80,6 +94,13 @@ fn only_node(reader: &mut Reader<'_>, cpus: &[Cpu]) -> Node {
         huge_pages: memory::huge_pages(reader, "sys/kernel/mm/hugepages"),
         ..Node::default()
     }
+}
+
+/// Returns the nodes that a list of free pages names: `Node 0, zone   Normal ...`.
+fn named_nodes(reader: &mut Reader<'_>, file: &str) -> NodeSet {
+    let text = reader.document(file).unwrap_or_default();
+    let number = |line: &str| line.strip_prefix("Node ")?.split_once(',')?.0.parse().ok();
+    text.lines().filter_map(number).filter(|&node| node <= MAX_ID).map(NodeId).collect()
 }
 
 fn read_one(reader: &mut Reader<'_>, id: NodeId, online: bool, alone: bool) -> Node {

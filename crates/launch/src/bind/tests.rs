@@ -372,3 +372,22 @@ fn a_dry_run_names_the_launcher_and_a_single_process_other_tools() {
     assert!(said(Some(&ranked), false).starts_with("[Rank 2] No --numa given"));
     assert!(said(Some(&rank(2, 4)), true).starts_with("[Rank 2] No --numa given"));
 }
+
+#[test]
+fn the_isolated_cpus_of_a_node_are_named_where_a_rank_is_to_run_on_the_nodes_cpus() {
+    let mut machine = with_memory("0-2");
+    for (node, cpus) in machine.nodes.iter_mut().zip(["0,1", "2,3", "4,5"]) {
+        node.cpus = cpus.parse().unwrap();
+        let of_node = node.id;
+        let cpu = |id| Cpu { id, online: true, node: Some(of_node), ..Cpu::default() };
+        machine.cpus.extend(node.cpus.iter().map(cpu));
+    }
+    let (cpus, isolated) = ("0,1,4".parse().unwrap(), "2,3,5".parse().unwrap());
+    let memory_nodes = "0-2".parse().unwrap();
+    machine.allowed = Some(Allowed { cpus, memory_nodes, isolated });
+    let choice: NodeChoice = "1".parse().unwrap();
+    let bound = Binding::of(&choice, PolicyKind::Bind, None, &machine, &NodeSet::new()).unwrap();
+    let refused = bound.home(&machine).unwrap_err().to_string();
+    assert!(refused.contains("cpus 2,3 of node 1 are isolated"), "{refused}");
+    assert!(refused.ends_with("as in --cpus 2"), "{refused}");
+}

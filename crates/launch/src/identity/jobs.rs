@@ -11,7 +11,7 @@ const WORLD_SIZE: &str = "WORLD_SIZE";
 const SLOT: Number = ("PARALLEL_JOBSLOT", "slot", "GNU parallel");
 
 /// `RANK` comes last: a launcher sets other variables as well.
-const NUMBERS: [Number; 11] = [
+const NUMBERS: [Number; 12] = [
     ("SLURM_ARRAY_TASK_ID", "task", "a job array"),
     ("SGE_TASK_ID", "task", "a job array"),
     ("PBS_ARRAY_INDEX", "task", "a job array"),
@@ -21,6 +21,7 @@ const NUMBERS: [Number; 11] = [
     ("AWS_BATCH_JOB_ARRAY_INDEX", "job", "an array of AWS Batch"),
     ("BATCH_TASK_INDEX", "task", "a job of Google Batch"),
     ("NOMAD_ALLOC_INDEX", "allocation", "a job of Nomad"),
+    ("PARSL_WORKER_RANK", "worker", "Parsl"),
     ("_CONDOR_PROCNO", "process", "a cluster of HTCondor"),
     ("RANK", "number", "an unknown launcher"),
 ];
@@ -90,6 +91,7 @@ mod tests {
         for (variable, job) in [
             ("PARALLEL_JOBSLOT=2", "slot 2 of GNU parallel (PARALLEL_JOBSLOT)"),
             ("SGE_TASK_ID=3", "task 3 of a job array (SGE_TASK_ID)"),
+            ("PARSL_WORKER_RANK=3", "worker 3 of Parsl (PARSL_WORKER_RANK)"),
             ("RANK=3", "number 3 of an unknown launcher (RANK)"),
             ("WORLD_SIZE=8", "one of 8 processes of an unknown launcher (WORLD_SIZE)"),
             ("VC_TASK_INDEX=2", "pod 2 of a job of Volcano (VC_TASK_INDEX)"),

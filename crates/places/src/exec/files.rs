@@ -2,26 +2,16 @@
 //! read them, so each sample begins by reading them again under its own treatment.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, SystemTime};
+use std::path::PathBuf;
 
-use numalab_host::proc::descendants;
-use numalab_host::{cached_bytes, data_files, drop_cached};
+use numalab_host::{cached_bytes, drop_cached};
 use numalab_record::study::CachedFile;
 use numalab_study::BackendError;
 
-/// The size below which the place of a file's pages does not matter.
-const LEAST_BYTES: u64 = 1 << 20;
-const SYSTEM: [&str; 6] = ["/usr", "/lib", "/lib64", "/etc", "/proc", "/sys"];
+use super::reading::{LEAST_BYTES, reading};
+
 /// Maximum number of times that a sample is taken again because it read a file for the first time.
 const MOST_RETAKEN: usize = 2;
-/// The first and the longest interval between checks of the processes; it doubles from check to
-/// check.
-const INTERVALS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(250)];
 
 /// The files that samples have read so far.
 #[derive(Debug, Default)]
@@ -54,11 +44,10 @@ impl FilesRead {
             if files.iter().any(|file| file.dropped_bytes > 0) {
                 run()?;
             }
-            let watch = FilesWatch::start();
-            let ran = run()?;
-            let found = watch.end();
+            let (ran, found) = reading(&mut run);
+            let ran = ran?;
             let before = self.known.len();
-            self.known.extend(found);
+            self.known.extend(found.into_keys());
             if self.known.len() == before || retaken == MOST_RETAKEN {
                 return Ok((ran, files));
             }
@@ -82,53 +71,14 @@ impl FilesRead {
     }
 }
 
-/// Looks at the open and mapped files of all child processes in a separate thread.
-struct FilesWatch {
-    stop: Arc<AtomicBool>,
-    thread: JoinHandle<BTreeSet<PathBuf>>,
-}
-
-impl FilesWatch {
-    fn start() -> Self {
-        let (stop, begun) = (Arc::new(AtomicBool::new(false)), SystemTime::now());
-        let stopped = Arc::clone(&stop);
-        let thread = thread::spawn(move || {
-            let (mut found, mut interval) = (BTreeSet::new(), INTERVALS[0]);
-            loop {
-                let is_last = stopped.load(Ordering::Relaxed);
-                found.extend(descendants(std::process::id()).flat_map(data_files));
-                if is_last {
-                    break;
-                }
-                thread::park_timeout(interval);
-                interval = (2 * interval).min(INTERVALS[1]);
-            }
-            found.retain(|path| is_input(path, begun));
-            found
-        });
-        Self { stop, thread }
-    }
-
-    fn end(self) -> BTreeSet<PathBuf> {
-        self.stop.store(true, Ordering::Relaxed);
-        self.thread.thread().unpark();
-        self.thread.join().unwrap_or_default()
-    }
-}
-
-/// Returns true for a large file that the run did not write itself, and that is not a system file,
-/// which other programs use too.
-fn is_input(path: &Path, begun: SystemTime) -> bool {
-    if SYSTEM.iter().any(|directory| path.starts_with(directory)) {
-        return false;
-    }
-    let is_older = |meta: &fs::Metadata| meta.modified().is_ok_and(|written| written < begun);
-    fs::metadata(path).is_ok_and(|meta| meta.len() >= LEAST_BYTES && is_older(&meta))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
     use std::process::{Child, Command, Stdio};
+    use std::thread;
+
+    use numalab_host::data_files;
 
     use super::*;
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use numalab_page::Style;
+use numalab_record::Kind;
 use numalab_record::study::{
     Arm, CachedFile, Counted, EndReason, GuestPlace, JournalEntry, Published, Quantity, Setting,
     StudyDocument, counter,
@@ -552,6 +553,20 @@ fn the_best_of_several_treatments_is_named_with_its_value_and_how_sure_it_is() {
     // A trend has no best level.
     let scaling = studies::scaling();
     assert!(!StudySummary::of(&scaling).page().markdown().contains("Best treatment"));
+}
+
+#[test]
+fn the_best_of_many_treatments_is_the_first_sentence() {
+    let kept = include_str!("../../../../docs/studies/documents/weights.json");
+    let document: StudyDocument = Kind::Study.read(kept).expect("a study");
+    let page = StudySummary::of(&document).page();
+    let names: Vec<&str> = page.lead.iter().take(2).map(|lead| &*lead.name).collect();
+    assert_eq!(names, ["Best treatment", "Answer"]);
+    assert!(
+        page.lead[0].sentence.starts_with("weights=2:1, with a median stream bandwidth of 2.95")
+    );
+    let few = StudySummary::of(&studies::two_by_two()).page();
+    assert_ne!(few.lead[0].name, "Best treatment", "four treatments are compared in one sentence");
 }
 
 #[test]

@@ -110,6 +110,8 @@ fn a_number_that_continues_after_the_match_is_refused() {
         ("rate = {MB/s}", "rate = 1,997 MB/s", "1,997"),
         ("rate = {MB/s}", "rate = 1'997 MB/s", "1'997"),
         ("rate = {MB/s}", "rate = 1\u{202f}997 MB/s", "1\u{202f}997"),
+        ("rate = {MB/s}", "rate = 1 997 MB/s", "1 997"),
+        ("cycles = {}", "cycles = 12 345.5", "12 345"),
         ("cycles = {}", "cycles = 0x3e8", "0x3e8"),
         ("cycles = {}", "cycles = 0xff", "0xff"),
         ("version {}", "version 6.1.0", "6.1.0"),
@@ -118,9 +120,12 @@ fn a_number_that_continues_after_the_match_is_refused() {
         let error = Pattern::parse(pattern).unwrap().last("x", text).unwrap_err();
         let expected = OutputError::PartOfNumber { what: "x".to_owned(), word: word.to_owned() };
         assert_eq!(error, expected, "{text}");
+        assert!(error.to_string().contains("without separators (LC_ALL=C)"), "{error}");
     }
     assert_eq!(values("minutes {m}m", "minutes 0m1.004s"), [0.0], "the pattern goes on");
     assert_eq!(values("row,{x},", "row,1,2"), [1.0]);
+    let columns = "x: 1  300\nx: 1 30\nx: 1.5 300\nx: 1200 300\nx: 1 300MB\nx: 0 300\n";
+    assert_eq!(values("x: {}", columns), [1.0, 1.0, 1.5, 1200.0, 1.0, 0.0]);
     assert_eq!(values("n = {}", "n = 12, m = 3; n = 1.5x, n = 7. n = 8:"), [12.0, 1.5, 7.0, 8.0]);
 }
 
@@ -132,12 +137,14 @@ fn a_number_that_begins_before_the_match_is_refused() {
         ("1'997 cycles:u", "1'997"),
         ("1\u{202f}997 cycles:u", "1\u{202f}997"),
         ("at 0:34 cycles:u", "0:34"),
+        ("1 266 370 178 cycles:u", "370 178"),
     ] {
         let error = Pattern::parse("{} cycles:u").unwrap().last("x", text).unwrap_err();
         let expected = OutputError::EndOfNumber { what: "x".to_owned(), word: word.to_owned() };
         assert_eq!(error, expected, "{text}");
     }
     assert_eq!(values("{} ms", "took: 5 ms, then,6 ms;7 ms =8 ms"), [5.0, 6.0, 7.0, 8.0]);
+    assert_eq!(values("{} ms", "took 5  300 ms\nrun-x2 300 ms\n7 30 ms"), [300.0, 300.0, 30.0]);
     assert_eq!(values(",{} ms", "1,5 ms"), [5.0], "the pattern begins before it");
 }
 

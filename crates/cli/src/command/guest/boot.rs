@@ -133,7 +133,8 @@ pub(super) fn guest(args: &BootArgs, timeout: Option<Duration>) -> Result<Guest,
     let guest =
         Guest { machine: described.machine, memory, tables, pins, limits, ..Guest::default() };
     let architecture = args.contents.architecture;
-    let guest = Guest { memory_emulator: emulator, architecture, ..guest };
+    let kernel_arguments = args.append.clone();
+    let guest = Guest { memory_emulator: emulator, architecture, kernel_arguments, ..guest };
     guest.expect_possible(args.accel == AcceleratorChoice::Kvm).map_err(GuestError::from)?;
     Ok(guest)
 }

@@ -22,6 +22,10 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
         let message = format!("--arch {name}: expected a Linux guest, without --raw");
         return Err(Failure::bad_input(message).of_wrapper());
     }
+    if !args.guest.append.is_empty() && !is_linux {
+        let message = "--append: expected a Linux guest; this kernel's parameters follow --";
+        return Err(Failure::bad_input(message).of_wrapper());
+    }
     if args.raw.raw {
         return raw::run_raw(args);
     }

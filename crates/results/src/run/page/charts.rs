@@ -74,7 +74,7 @@ pub(super) fn size_curves(curves: &[Curve]) -> Chart {
             .levels
             .iter()
             .map(|level| CurveLevel {
-                name: level.name.to_string(),
+                name: format!("{}{}", level.name, if level.at_most { ", at most" } else { "" }),
                 latency_ns: level.latency_ns,
                 from_bytes: level.from_bytes,
                 to_bytes: level.to_bytes,

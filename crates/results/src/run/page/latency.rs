@@ -7,7 +7,7 @@ use numalab_page::{Panel, Part, Table, Terminal};
 use numalab_record::{AccessPattern, CellId, LatencyCell, Metric};
 
 use super::charts::{matrix_panel, size_curves};
-use super::sentences::cycles;
+use super::sentences::{cycles, latencies};
 use crate::label;
 use crate::run::{CellSummary, Curve, LatencyMatrix, Remote, RemoteCost, Summary};
 
@@ -189,8 +189,8 @@ fn levels_table(curve: &Curve, summary: &Summary<'_>) -> Table {
             |bytes: Option<f64>| bytes.map_or_else(|| "–".to_owned(), approximate_size);
         vec![
             level.name.to_string(),
-            figure(level.latency_ns),
-            cycles(level.latency_ns, clock),
+            latencies(level, figure),
+            latencies(level, |ns| cycles(ns, clock)),
             size_or_none(level.capacity_bytes),
             size_or_none(level.undisturbed_bytes),
             level.reported_bytes.map_or_else(|| "–".to_owned(), size),

@@ -165,7 +165,11 @@ fn unended_text(level: &Level) -> Option<String> {
     match level.capacity_bytes {
         Some(_) => None,
         None if level.at_most => Some(format!("{name} shows no plateau, at most {latency} ns")),
-        None => Some(format!("{name} takes {latency} ns up to {} at least", size(level.to_bytes))),
+        None => Some(format!(
+            "{name} takes {} ns up to {} at least",
+            latencies(level, figure),
+            size(level.to_bytes)
+        )),
     }
 }
 
@@ -185,8 +189,14 @@ fn end_text(level: &Level) -> Option<String> {
         return None;
     }
     let capacity = approximate_size(level.capacity_bytes?);
-    let latency = figure(level.latency_ns);
-    Some(format!("{capacity} ({}, {latency} ns)", level.name))
+    Some(format!("{capacity} ({}, {} ns)", level.name, latencies(level, figure)))
+}
+
+/// Returns the latency of a level, or its bound, or that of its fastest and of its slowest part.
+pub(super) fn latencies(level: &Level, text: impl Fn(f64) -> String) -> String {
+    let latencies = [Some(level.latency_ns), level.slowest_ns].into_iter().flatten();
+    let text = latencies.map(text).collect::<Vec<_>>().join(" to ");
+    if level.at_most { format!("≤ {text}") } else { text }
 }
 
 fn beyond_text(curve: &Curve) -> String {

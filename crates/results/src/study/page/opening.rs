@@ -7,6 +7,9 @@ use super::{against, cells, charts, findings, levels, notice_words, published, t
 use crate::label::whole_sentence;
 use crate::study::{Effect, EffectKind, StudyFinding, StudyObservation, StudySummary, Subject};
 
+/// Number of treatments above which the best one comes before the comparison of all.
+const FEW_TREATMENTS: usize = 4;
+
 /// Returns the answer and its explanation, then the reasons to doubt it.
 pub(super) fn lead(summary: &StudySummary<'_>) -> Vec<Lead> {
     let found = summary.findings();
@@ -33,6 +36,8 @@ pub(super) fn lead(summary: &StudySummary<'_>) -> Vec<Lead> {
     let walks = said(|what| matches!(what, StudyObservation::PageWalks(_)));
     let best = said(|what| matches!(what, StudyObservation::Best(_)));
     let best = best.into_iter().filter(|_| !cannot);
+    let is_first = |_: &Lead| summary.document.run.treatments.len() > FEW_TREATMENTS;
+    let (best_of_many, best): (Vec<Lead>, Vec<Lead>) = best.partition(is_first);
     // Without a metric that answers the question, all metrics together are the answer.
     let is_explained_first = !said(|what| matches!(what, StudyObservation::NoPrimary)).is_empty();
     let (first, explained): (Vec<Lead>, Vec<Lead>) =
@@ -48,6 +53,7 @@ pub(super) fn lead(summary: &StudySummary<'_>) -> Vec<Lead> {
     unanswered
         .into_iter()
         .chain(cannot_show)
+        .chain(best_of_many)
         .chain(answer)
         .chain(first)
         .chain(translated)

@@ -30,6 +30,9 @@ const COST_BELOW: f64 = 0.3;
 const MOST_COST_BELOW: f64 = 2.4;
 /// Cost of a plateau that no reported cache explains.
 const COST_UNEXPLAINED: f64 = 3.0;
+/// Ratio of latencies below which a plateau that no cache explains belongs to the cache beside it:
+/// translation divides the plateau of a cache where the host breaks huge pages.
+const SAME_CACHE_RATIO: f64 = 1.5;
 /// Minimum ratio between the latency of a cache without plateau and that of the cache before.
 const NEXT_RATIO: f64 = 1.25;
 /// A cache ends where the curve has risen by this share of the step to the next level.
@@ -78,6 +81,9 @@ pub struct Level {
     pub name: LevelName,
     /// The latency on the plateau, in nanoseconds.
     pub latency_ns: f64,
+    /// The latency of its slowest part, in nanoseconds, if translation divides the plateau.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slowest_ns: Option<f64>,
     /// The smallest size on it, in bytes.
     #[serde(skip)]
     pub from_bytes: u64,
@@ -98,6 +104,25 @@ pub struct Level {
     /// The size that the system reports for the cache of that name, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reported_bytes: Option<u64>,
+}
+
+impl Level {
+    /// Reports whether two neighbouring plateaus are one cache, divided by translation.
+    fn is_one_with(&self, next: &Self) -> bool {
+        use LevelName::{Cache, Tlb, Unexplained};
+        let names = (self.name, next.name);
+        let may_be = matches!(names, (Unexplained | Tlb(_), Cache(_)) | (Cache(_), Unexplained));
+        may_be && next.latency_ns < SAME_CACHE_RATIO * self.latency_ns
+    }
+
+    /// Adds the next plateau of the same cache.
+    fn join(&mut self, next: &Self) {
+        if self.name == LevelName::Unexplained {
+            (self.name, self.reported_bytes) = (next.name, next.reported_bytes);
+        }
+        self.slowest_ns = Some(next.latency_ns);
+        (self.to_bytes, self.capacity_bytes) = (next.to_bytes, next.capacity_bytes);
+    }
 }
 
 /// Returns the levels that a curve shows, with level and size in bytes of each reported cache.
@@ -124,6 +149,7 @@ pub(super) fn levels(
     name_reaches(&mut levels, reported, reaches);
     name_caches(&mut levels[..open], reported);
     levels.iter_mut().for_each(|level| take_medians(level, points));
+    let mut levels = joined(levels);
     add_hidden(&mut levels, reported, &floors);
     end(&mut levels, reported, &medians);
     levels
@@ -133,6 +159,7 @@ fn unnamed(plateau: numalab_stats::Level) -> Level {
     Level {
         name: LevelName::Unexplained,
         latency_ns: plateau.latency_ns,
+        slowest_ns: None,
         from_bytes: plateau.from_bytes,
         to_bytes: plateau.to_bytes,
         at_most: false,
@@ -250,6 +277,23 @@ fn cheapest(costs: &[Vec<f64>], caches: usize) -> Vec<Option<usize>> {
     best.pop().map_or_else(Vec::new, |(_, taken)| taken)
 }
 
+/// Joins the plateaus of one cache. The one that ends at the reach of a TLB level also stays a level.
+fn joined(levels: Vec<Level>) -> Vec<Level> {
+    let mut joined: Vec<Level> = Vec::with_capacity(levels.len());
+    for mut level in levels {
+        match joined.last_mut().filter(|before| before.is_one_with(&level)) {
+            Some(before) if matches!(before.name, LevelName::Tlb(_)) => {
+                let slowest_ns = core::mem::replace(&mut level.latency_ns, before.latency_ns);
+                level.slowest_ns = Some(slowest_ns);
+                joined.push(level);
+            }
+            Some(before) => before.join(&level),
+            None => joined.push(level),
+        }
+    }
+    joined
+}
+
 /// Adds each reported cache without a plateau that the curve shows as its flattest octave between
 /// the neighbouring levels.
 fn add_hidden(levels: &mut Vec<Level>, reported: &[(u8, u64)], floors: &LatencyCurve) {
@@ -285,7 +329,8 @@ fn end(levels: &mut [Level], reported: &[(u8, u64)], medians: &LatencyCurve) {
             _ => false,
         });
         let next_ns = next.map(|next| next.latency_ns);
-        let Level { latency_ns, from_bytes, at_most, .. } = levels[at];
+        let Level { from_bytes, at_most, .. } = levels[at];
+        let latency_ns = levels[at].slowest_ns.unwrap_or(levels[at].latency_ns);
         let limit_ns = next_ns.filter(|_| !at_most).map(|next_ns| {
             (latency_ns + END_SHARE * (next_ns - latency_ns)).min(END_RATIO * latency_ns)
         });
