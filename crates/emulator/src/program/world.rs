@@ -106,7 +106,7 @@ impl World {
     pub fn is_contended(&mut self, seat: usize, made: &Made) -> bool {
         let thread = &mut self.threads[seat];
         let known = thread.pages.of(made.address, self.generation);
-        if !known.is_some_and(|known| known.used.is_contended(made.address)) {
+        if !known.is_some_and(|known| known.used.is_ordered(made.address)) {
             return false;
         }
         let goes_with = |(by, address): (&Instruction, u64)| {

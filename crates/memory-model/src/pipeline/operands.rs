@@ -128,6 +128,8 @@ pub struct Operands {
     pub extends_zeros: bool,
     /// True if its result does not depend on its operands, and needs no unit.
     pub clears: bool,
+    /// True for the hint that a loop waits (PAUSE).
+    pub pauses: bool,
     /// True for calls and returns.
     pub calls: bool,
     /// True for unconditional branches, and for branches backward, as loops have them.

@@ -29,6 +29,8 @@ pub struct Speeds {
     call_ps: u64,
     /// Minimum time of a taken branch.
     taken_ps: u64,
+    /// Time for which PAUSE stops the core.
+    pause_ps: u64,
     /// Startup time of repeated moves and stores, and the time of 64 bytes; `None` if they are like
     /// other instructions.
     repeated_ps: Option<([u64; 2], u64)>,
@@ -65,6 +67,7 @@ impl Speeds {
                 wide_mask_ps: 0,
                 call_ps: 0,
                 taken_ps: 0,
+                pause_ps: 0,
                 repeated_ps: None,
                 slots: None,
                 family: None,
@@ -86,6 +89,7 @@ impl Speeds {
             wide_mask_ps: takes(timing.family.wide_mask_cycles()),
             call_ps: takes(timing.family.call_cycles()),
             taken_ps: takes(timing.family.taken_cycles()),
+            pause_ps: takes(timing.family.pause_cycles()),
             repeated_ps: Some((begins.map(takes), takes(64.0 / bytes))),
             slots: timing.family.operations().map(|of| (core.instructions.into(), of)),
             family: Some(timing.family),
@@ -238,11 +242,12 @@ impl Speeds {
         let further_ps = (windows.max(entries) - 1) * self.each_ps;
         let wide_ps = instructions * self.each_ps / self.width;
         let busiest = by_class.chain(shared).chain(assigned).chain([divided_ps, calls_ps]);
+        let pauses_ps = block.iter().filter(|one| one.pauses).count() as u64 * self.pause_ps;
         Parts {
-            front_ps: wide_ps,
-            jumps_ps: wide_ps.max(self.taken_ps + further_ps),
+            front_ps: wide_ps + pauses_ps,
+            jumps_ps: wide_ps.max(self.taken_ps + further_ps) + pauses_ps,
             jumps,
-            back_ps: busiest.max().map_or(wide_ps, |busiest_ps| busiest_ps.max(wide_ps)),
+            back_ps: busiest.fold(wide_ps, u64::max) + pauses_ps,
             stores_ps: stores.map(of).into_iter().max().unwrap_or(0),
         }
     }

@@ -315,7 +315,9 @@ impl<'a> Code<'a> {
                 let fields = self.mod_rm()?;
                 Self::plain(fields.address, general(fields.reg))
             }
-            0x90 if self.base_high == 0 => Operands::default(),
+            0x90 if self.base_high == 0 => {
+                Operands { pauses: self.repeat == Some(0xf3), ..Operands::default() }
+            }
             0x90..=0x97 => Self::plain(RAX | low, RAX | low),
             0x98 => Self::plain(RAX, RAX),
             0x99 => Self::plain(RAX, RDX),

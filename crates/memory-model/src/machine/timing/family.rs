@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 mod buffers;
 pub mod identity;
+mod pauses;
 pub(crate) mod table;
 
 use super::{Class, Timing};

@@ -111,3 +111,11 @@ fn an_address_of_two_registers_delays_a_load_on_zen_1() {
     assert_eq!([&pair, &one].map(|operands| of(Family::Zen1, operands)), [1000, 0]);
     assert_eq!(of(Family::Zen3, &pair), 0);
 }
+
+#[test]
+fn a_pause_stops_the_core_for_the_cycles_of_its_family() {
+    let (pause, nop): (&[u8], &[u8]) = (&[0xf3, 0x90], &[0x90]);
+    let more =
+        |family| cycles(family, &[ADD, pause, ADD, pause]) - cycles(family, &[ADD, nop, ADD, nop]);
+    assert_eq!([Family::Zen4, Family::GoldenCove].map(more), [182.0, 280.0]);
+}
