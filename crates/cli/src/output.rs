@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use clap::ValueEnum;
-use numalab_host::files::write_atomically;
+use numalab_host::files::{remove_drafts_of, write_atomically};
 use numalab_host::{UtcTime, host_name, note, print_error, visible};
 use numalab_page::{Format, Page, Private, Style};
 use numalab_places::BACKENDS;
@@ -182,6 +182,8 @@ pub(crate) fn show_again<const N: usize>(
 
 /// Writes a file completely or not at all.
 pub(crate) fn save(file: &Path, text: &str) -> Result<(), Failure> {
+    // A killed command may have left one.
+    remove_drafts_of(file);
     write_atomically(file, text).map_err(|error| {
         let advice = match error.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {

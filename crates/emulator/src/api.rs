@@ -264,30 +264,6 @@ impl Api {
         // SAFETY: guaranteed by the caller.
         1 << unsafe { (self.size_shift)(info) }.min(MOST_SIZE_SHIFT)
     }
-
-    /// Returns the instruction's bytes if there are exactly `N`.
-    ///
-    /// # Safety
-    /// `instruction` belongs to the block being translated.
-    pub unsafe fn bytes<const N: usize>(&self, instruction: *const c_void) -> Option<[u8; N]> {
-        // SAFETY: guaranteed by the caller.
-        if unsafe { (self.instruction_size)(instruction) } != N {
-            return None;
-        }
-        match self.data {
-            // SAFETY: QEMU returns a pointer to all bytes of the instruction, which are `N`.
-            InstructionData::Lent(data) => Some(unsafe {
-                let bytes = data(instruction);
-                bytes.cast::<[u8; N]>().read_unaligned()
-            }),
-            InstructionData::Copied(data) => {
-                let mut bytes = [0; N];
-                // SAFETY: QEMU copies at most `N` bytes, for which there is room.
-                let copied = unsafe { data(instruction, bytes.as_mut_ptr(), N) };
-                (copied == N).then_some(bytes)
-            }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use crate::program::{Began, Program, Schedule};
 use crate::qemu::{Clock, Running, complain, text};
 use crate::report::Host;
 use crate::self_test::{self, Check};
+use crate::target::Target;
 use numalab_memory_model::address::Addressing;
 use numalab_memory_model::arguments::{Arguments, Mode};
 use numalab_memory_model::cost::ps;
@@ -85,7 +86,8 @@ fn install(id: PluginId, info: &Info, target: String, words: &[String]) -> Resul
         program: None,
         api,
         id,
-        flows: Flows::of(arguments.machine.core.as_ref(), &target),
+        target: Target::of(&target),
+        flows: Flows::of(arguments.machine.core.as_ref(), Target::of(&target)),
         engine: Engine::new(arguments, addressing, ps_each, now),
         clock,
         pmu,
@@ -114,15 +116,19 @@ fn install_for_program(
     let wake_ns = machine.calls.map_or(0.0, |calls| calls.wake_ns);
     let schedule = Schedule::new(&machine.cpus, &arguments.threads).waking_in(ps(wake_ns));
     let began = Began::read(arguments.report.as_deref());
-    let program = Program::new(schedule.of_process(began), &target).ok_or_else(|| {
-        format!("programs for {target} are not supported: expected x86_64 or aarch64")
+    let own = Target::of(&target);
+    let program = own.and_then(|own| Program::new(schedule.of_process(began), own));
+    let (own, program) = own.zip(program).ok_or_else(|| {
+        let known = Target::of_programs().join(" or ");
+        format!("programs for {target} are not supported: expected {known}")
     })?;
     follow::register(id, &api).map_err(|error| error.to_string())?;
     let vcpus = arguments.machine.cpus.len();
     install_plugin(Plugin {
         api,
         id,
-        flows: Flows::of(arguments.machine.core.as_ref(), &target),
+        target: Some(own),
+        flows: Flows::of(arguments.machine.core.as_ref(), Some(own)),
         // The page frames are the model's: user mode has no physical addresses.
         engine: Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, now).for_threads(),
         program: Some(program),

@@ -4,11 +4,11 @@ use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
 use crate::program::{Block, Kept};
+use crate::target::Target;
 use numalab_memory_model::machine::Core;
 use numalab_memory_model::pipeline::flow::Flow;
 use numalab_memory_model::pipeline::operands::Operands;
 use numalab_memory_model::pipeline::speeds::Speeds;
-use numalab_memory_model::pipeline::{aarch64, x86};
 
 /// Stores each flow once, however many blocks share it.
 #[derive(Debug)]
@@ -23,13 +23,8 @@ pub struct Flows {
 impl Flows {
     /// Returns a store if cores are modelled and this guest's instructions can be decoded; `None`
     /// otherwise.
-    pub fn of(core: Option<&Core>, target: &str) -> Option<Self> {
-        let speeds = Speeds::of(core?);
-        let decode = match target {
-            "x86_64" | "i386" => x86::decode,
-            "aarch64" => aarch64::decode,
-            _ => return None,
-        };
+    pub fn of(core: Option<&Core>, target: Option<&Target>) -> Option<Self> {
+        let (speeds, decode) = (Speeds::of(core?), target?.operands);
         Some(Self { decode, speeds, known: Mutex::default(), blocks: Kept::default() })
     }
 
@@ -57,12 +52,12 @@ mod tests {
 
     #[test]
     fn blocks_with_equal_effects_share_a_flow() {
-        let flows = Flows::of(Some(&Core::TYPICAL), "x86_64").unwrap();
+        let flows = Flows::of(Some(&Core::TYPICAL), Target::of("x86_64")).unwrap();
         // mov (%rax),%rax; then twice with a displacement.
         let blocks: [&[u8]; 3] = [&[0x48, 0x8b, 0x00], &[0x48, 0x8b, 0x40, 8], &[0x48, 0x8b, 0x01]];
         let [one, same, other] = blocks.map(|block| flows.through([block].into_iter(), (0, 4)));
         assert!(std::ptr::eq(one, same) && !std::ptr::eq(one, other));
-        assert!(Flows::of(Some(&Core::TYPICAL), "riscv64").is_none());
-        assert!(Flows::of(None, "x86_64").is_none());
+        assert!(Flows::of(Some(&Core::TYPICAL), Target::of("riscv64")).is_none());
+        assert!(Flows::of(None, Target::of("x86_64")).is_none());
     }
 }

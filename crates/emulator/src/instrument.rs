@@ -161,14 +161,15 @@ fn by(flow: Option<&'static BlockFlow>, position: usize, count: usize) -> By {
 /// # Safety
 /// `instruction` belongs to the block being translated.
 unsafe fn marker_at(plugin: &Plugin, instruction: *const c_void) -> Option<Marker> {
-    let api = &plugin.api;
+    let (api, target) = (&plugin.api, plugin.target?);
     // SAFETY: guaranteed by the caller.
-    unsafe {
-        match plugin.host.target.as_str() {
-            "aarch64" => marker::decode_aarch64(&api.bytes(instruction)?),
-            _ => marker::decode(&api.bytes(instruction)?),
+    let (bytes, size) = unsafe {
+        if (api.instruction_size)(instruction) != target.marker_bytes {
+            return None;
         }
-    }
+        api.code(instruction)
+    };
+    (target.marker)(&bytes[..size])
 }
 
 /// Returns the records that callbacks for the accesses of a program's block get, by instruction.
@@ -180,7 +181,7 @@ fn followed(
     let mut address = place.address;
     let instruction = |(position, (bytes, size)): (usize, &Code)| {
         let next = address + *size as u64;
-        let calls = match (program.pushes_calls(), &bytes[..*size]) {
+        let calls = match (program.target.pushes_calls, &bytes[..*size]) {
             (true, code) if is_call(code) => Calling::Call(next),
             (true, code) if is_return(code) => Calling::Return,
             _ => Calling::Nothing,
@@ -275,11 +276,8 @@ unsafe extern "C" fn access(
 /// `instruction` belongs to the block being translated.
 unsafe fn only_waits(api: &Api, instruction: *const c_void) -> bool {
     // SAFETY: guaranteed by the caller.
-    unsafe {
-        api.bytes::<1>(instruction).is_some_and(|bytes| is_wait(&bytes))
-            || api.bytes::<2>(instruction).is_some_and(|bytes| is_wait(&bytes))
-            || api.bytes::<3>(instruction).is_some_and(|bytes| is_wait(&bytes))
-    }
+    let (bytes, size) = unsafe { api.code(instruction) };
+    is_wait(&bytes[..size])
 }
 
 extern "C" fn wait(_: c_uint, _: *mut c_void) {

@@ -15,4 +15,5 @@ mod program;
 mod qemu;
 pub mod report;
 mod self_test;
+mod target;
 mod waiting;

@@ -19,8 +19,8 @@ const _: () =
     assert!(PHASES as usize == marker::PHASES && FIRST_PHASE as usize + marker::PHASES == LETTERS);
 
 /// Decodes an x86-64 instruction as a marker.
-pub fn decode(instruction: &[u8; LENGTH]) -> Option<Marker> {
-    let [opcode @ .., code, n0, n1, n2] = *instruction;
+pub fn decode(instruction: &[u8]) -> Option<Marker> {
+    let [opcode @ .., code, n0, n1, n2] = *<&[u8; LENGTH]>::try_from(instruction).ok()?;
     match [n0, n1, n2] {
         NAME if opcode == OPCODE => from_code(code),
         LETTER if opcode == OPCODE => Some(Marker::Letter(code)),
@@ -29,8 +29,9 @@ pub fn decode(instruction: &[u8; LENGTH]) -> Option<Marker> {
 }
 
 /// Decodes an aarch64 instruction as a marker.
-pub fn decode_aarch64(instruction: &[u8; AARCH64_LENGTH]) -> Option<Marker> {
-    let word = u32::from_le_bytes(*instruction);
+pub fn decode_aarch64(instruction: &[u8]) -> Option<Marker> {
+    let instruction = <[u8; AARCH64_LENGTH]>::try_from(instruction).ok()?;
+    let word = u32::from_le_bytes(instruction);
     let [_, _, _, code] = (word >> 5).to_be_bytes();
     match word {
         _ if word == aarch64(code, NAME) => from_code(code),

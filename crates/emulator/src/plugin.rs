@@ -13,6 +13,7 @@ use crate::program::{self, Program, program_memory};
 use crate::qemu::{Clock, Running, complain, refuse};
 use crate::report::{Host, Report};
 use crate::self_test::{self, Check};
+use crate::target::Target;
 use numalab_memory_model::engine::{Active, Engine, Step};
 use numalab_memory_model::gate::Change;
 use numalab_memory_model::marker::Marker;
@@ -27,6 +28,8 @@ pub struct Plugin {
     /// The plugin's id in QEMU.
     pub id: PluginId,
     pub engine: Engine,
+    /// The processor, if it is a known one.
+    pub target: Option<&'static Target>,
     /// Data flows of blocks, if cores are modelled and code can be decoded.
     pub flows: Option<Flows>,
     /// The guest's clock, in virtual time.

@@ -25,7 +25,7 @@ mod schedule;
 mod seats;
 mod stack;
 mod summary;
-mod syscalls;
+pub mod syscalls;
 mod thread;
 mod time_line;
 mod turns;
@@ -54,10 +54,11 @@ use turns::{Leave, Patience, Turns};
 use world::World;
 
 use crate::qemu::refuse;
+use crate::target::Target;
 
 #[derive(Debug)]
 pub struct Program {
-    target: String,
+    pub target: &'static Target,
     /// Instructions that access memory.
     pub instructions: Kept<Instruction>,
     pub blocks: Kept<Block>,
@@ -89,23 +90,18 @@ thread_local! {
 impl Program {
     /// Prepares to follow a program with this schedule; returns `None` for an architecture with unknown
     /// system calls.
-    pub fn new(schedule: Schedule, target: &str) -> Option<Self> {
+    pub fn new(schedule: Schedule, target: &'static Target) -> Option<Self> {
         Some(Self {
-            target: target.to_owned(),
+            target,
             instructions: Kept::default(),
             blocks: Kept::default(),
-            numbers: Numbers::of(target)?,
+            numbers: target.calls?,
             clocks: Clocks::new(),
             turns: Turns::new(schedule),
             engine: OnceLock::new(),
             indices: Indices::new(),
             world: UnsafeCell::new(None),
         })
-    }
-
-    /// Returns true if calls store their return addresses, by which they are followed.
-    pub fn pushes_calls(&self) -> bool {
-        self.target == "x86_64"
     }
 
     /// Follows the thread at this QEMU index into a block.
@@ -296,7 +292,7 @@ impl Program {
         // SAFETY: this thread holds the turn (see `in_turn`), and its callers use no earlier
         // reference to the world.
         let world = unsafe { &mut *self.world.get() }.get_or_insert_with(|| World::new(engine));
-        world.hides_stores = self.target == "aarch64";
+        world.hides_stores = self.target.hides_stores;
         if let Some(born) = born {
             world.begins(seat, born);
         }

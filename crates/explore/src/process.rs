@@ -9,14 +9,12 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 
 use numalab_host::proc::{address_range, smaps};
-use numalab_host::{Root, node_rooms, read_machine_and_devices};
+use numalab_host::{Root, node_rooms, read_machine_and_devices, usual_page_bytes};
 use numalab_record::explore::{
     BytesByNode, HugePageMode, HugeRoom, MappingView, PageSizes, ProcessView, Sampled, Unseen,
     spread,
 };
 use numalab_topology::{CpuSet, HugePagePool, Machine, Node, NodeId};
-
-use numa_maps::PageBytes;
 
 use crate::error::ExploreError;
 
@@ -212,7 +210,7 @@ fn mappings(root: &Root, process: u32, command: &str) -> Result<Vec<MappingView>
     if let Some(start) = numa_maps::first_cut(&text).filter(|_| !root.is_live()) {
         return Err(ExploreError::Cut { process, start });
     }
-    let page_bytes = PageBytes::of(root);
+    let page_bytes = usual_page_bytes(root);
     let mut mappings = numa_maps::read(&text, page_bytes);
     if mappings.is_empty() {
         let lines: String = lengths.keys().map(|start| format!("{start:x} unknown\n")).collect();

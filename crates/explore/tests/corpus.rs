@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use numalab_explore::guests::xen;
 use numalab_explore::nodes::read_buddyinfo;
-use numalab_explore::process::numa_maps::{self, PageBytes};
+use numalab_explore::process::numa_maps;
 use numalab_explore::read_heap;
+use numalab_host::proc::PageBytes;
 use numalab_page::{Lead, Mood};
 use numalab_record::explore::{
     GuestView, GuestsView, Hypervisor, Unseen, View, fragmentation, spread,

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use numalab_formats::memory_emulator::{EmulatedMachine, on_virt};
 use numalab_image::{Architecture, Companion};
 
+use crate::board::Board;
 use crate::launch::GuestError;
 use crate::qemu::{QemuNeeds, Version};
 
@@ -75,10 +76,8 @@ impl MemoryEmulator {
         architecture: Architecture,
         machine: EmulatedMachine,
     ) -> Result<Self, GuestError> {
-        let machine = match architecture {
-            Architecture::X86_64 => machine,
-            Architecture::Aarch64 => on_virt(machine)?,
-        };
+        let is_pc = Board::of(architecture).is_pc;
+        let machine = if is_pc { machine } else { on_virt(machine)? };
         Ok(Self { plugin: PLUGIN.find()?, mode, machine })
     }
 
@@ -110,7 +109,7 @@ impl EmulatorMode {
     /// processor.
     pub fn needs(self, architecture: Architecture, cpus: usize) -> QemuNeeds {
         // Before 8.2 QEMU gives plugins guest-physical addresses that can be decoded only for a PC.
-        let is_proven_only = architecture == Architecture::Aarch64;
+        let is_proven_only = !Board::of(architecture).is_pc;
         // A single vCPU boots under icount with any supported QEMU; only several hang
         // (OLDEST_PROVEN).
         let virtual_time = self == Self::Virtual && cpus > 1;
@@ -120,11 +119,7 @@ impl EmulatorMode {
 
     /// Returns the kernel arguments without which Linux does not trust its clock.
     pub fn kernel_arguments(self, architecture: Architecture) -> &'static [&'static str] {
-        match (self, architecture) {
-            // Linux's clocksource watchdog would otherwise reject the TSC.
-            (Self::Virtual, Architecture::X86_64) => &["tsc=reliable"],
-            _ => &[],
-        }
+        if self == Self::Virtual { Board::of(architecture).virtual_clock_words } else { &[] }
     }
 }
 

@@ -1,7 +1,6 @@
 //! Runs a guest: arguments, process, console, channel, deadlines, cleanup.
 
 mod arguments;
-mod board;
 mod collected;
 mod console;
 mod failure;
@@ -19,7 +18,6 @@ mod session;
 mod shell;
 mod watch;
 
-pub use board::BoardError;
 pub use console::ConsoleTail;
 pub use failure::GuestError;
 pub use guest::{Disk, Guest, Hypervisor, Launch, Limits, Pins};

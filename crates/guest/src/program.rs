@@ -18,7 +18,7 @@ use numalab_host::{
     Classed, CommandError, ErrorClass, Input, Interpreter, Interrupt, Ran, StartError,
     TemporaryDirectory, die_with_parent, loader_of, on_path, run_with_input, users_program,
 };
-use numalab_image::CompanionError;
+use numalab_image::{Architecture, CompanionError};
 use numalab_membench::libnuma::{FIRST_BYTES, is_used_by};
 
 use crate::emulator::{MACHINE, PLUGIN, escaped};
@@ -27,8 +27,6 @@ pub use followed::{Followed, FollowedError};
 pub use processes::Reports;
 pub use turns::{ThreadPlacement, in_turn};
 
-/// The directory of the aarch64 C library in Debian's cross packages.
-const AARCH64_ROOT: &str = "/usr/aarch64-linux-gnu";
 /// Depth limit of scripts with scripts as interpreters; deeper is a loop (execve(2)).
 const MOST_INTERPRETERS: usize = 4;
 /// Length of the part of an ELF file that names its processor.
@@ -79,7 +77,10 @@ pub enum ProgramError {
     #[error("{path}: {source}")]
     Unreadable { path: String, source: io::Error },
     /// The program is not for a processor that QEMU's user mode and the plugin support.
-    #[error("{0}: expected a Linux program for x86_64 or aarch64, or a script")]
+    #[error(
+        "{0}: expected a Linux program for {known}, or a script",
+        known = Architecture::NAMES.join(" or ")
+    )]
     Foreign(String),
     /// The interpreter of the script, or the loader of the program, does not exist.
     #[error(transparent)]
@@ -88,7 +89,7 @@ pub enum ProgramError {
         "{program} is missing, but needed to run programs on emulated machines: apt install \
          qemu-user"
     )]
-    NoQemu { program: &'static str },
+    NoQemu { program: String },
     /// The program did not end by itself.
     #[error(transparent)]
     Run(#[from] CommandError),
@@ -111,30 +112,6 @@ impl Classed for ProgramError {
     }
 }
 
-/// A processor that programs are built for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Processor {
-    X86_64,
-    Aarch64,
-}
-
-impl Processor {
-    fn qemu(self) -> &'static str {
-        match self {
-            Self::X86_64 => "qemu-x86_64",
-            Self::Aarch64 => "qemu-aarch64",
-        }
-    }
-
-    /// Reports whether this machine has the processor.
-    fn is_here(self) -> bool {
-        match self {
-            Self::X86_64 => cfg!(target_arch = "x86_64"),
-            Self::Aarch64 => cfg!(target_arch = "aarch64"),
-        }
-    }
-}
-
 impl EmulatedProgram {
     /// Creates a program with pages placed by its own policies or first touch.
     ///
@@ -152,9 +129,10 @@ impl EmulatedProgram {
 
     /// Returns QEMU's command line; files for it are created in `directory`.
     pub fn command_line(&self, directory: &Path) -> Result<Vec<String>, ProgramError> {
-        let (processor, command) = resolve(&self.command)?;
-        let program = processor.qemu();
-        let qemu = on_path(program).ok_or(ProgramError::NoQemu { program })?;
+        let (architecture, command) = resolve(&self.command)?;
+        let is_here = architecture.name() == std::env::consts::ARCH;
+        let program = format!("qemu-{}", architecture.name());
+        let qemu = on_path(&program).ok_or(ProgramError::NoQemu { program })?;
         let threads = match self.threads.is_empty() {
             true => String::new(),
             false => format!(",threads={}", joined(&self.threads, ".")),
@@ -176,14 +154,13 @@ impl EmulatedProgram {
         let mut words = vec![qemu.to_string_lossy().into_owned(), "-plugin".to_owned(), plugin];
         // A program of this architecture sees the machine's nodes in place of those in /sys; one of
         // another architecture needs its own libraries.
-        let root = match processor {
-            _ if processor.is_here() => Some(root::place(directory).to_string_lossy().into_owned()),
-            Processor::Aarch64 => Some(AARCH64_ROOT.to_owned()),
-            Processor::X86_64 => None,
+        let root = match is_here {
+            true => root::place(directory).to_string_lossy().into_owned(),
+            false => architecture.cross_root(),
         };
-        check_loader(&self.command, &command, root.as_deref())?;
-        words.extend(root.into_iter().flat_map(|root| ["-L".to_owned(), root]));
-        if processor.is_here()
+        check_loader(&self.command, &command, &root)?;
+        words.extend(["-L".to_owned(), root]);
+        if is_here
             && head(Path::new(&command[0]), FIRST_BYTES).is_ok_and(|first| is_used_by(&first))
         {
             words.extend(["-E".to_owned(), format!("LD_PRELOAD={}", self.plugin.display())]);
@@ -239,15 +216,15 @@ fn joined(items: &[impl ToString], between: &str) -> String {
 
 /// Returns the program that a command finally executes, and its arguments: QEMU does not read
 /// scripts' first lines.
-fn resolve(command: &[String]) -> Result<(Processor, Vec<String>), ProgramError> {
+fn resolve(command: &[String]) -> Result<(Architecture, Vec<String>), ProgramError> {
     let mut words = command.to_vec();
     for _ in 0..MOST_INTERPRETERS {
         let name = words.first().cloned().unwrap_or_default();
         let path = on_path(&name).ok_or_else(|| not_run(&name))?;
         words[0] = path.to_string_lossy().into_owned();
         let unread = |source| ProgramError::Unreadable { path: words[0].clone(), source };
-        if let Some(processor) = processor(&head(&path, HEAD_BYTES).map_err(unread)?) {
-            return Ok((processor, words));
+        if let Some(found) = Architecture::of_program(&head(&path, HEAD_BYTES).map_err(unread)?) {
+            return Ok((found, words));
         }
         let Some(Interpreter { path: interpreter, argument }) =
             Interpreter::of(&path).map_err(unread)?
@@ -271,16 +248,12 @@ fn not_run(name: &str) -> ProgramError {
 }
 
 /// Checks that the loader of a program exists, in `root` or here: QEMU ends with status 255 if not.
-fn check_loader(
-    asked: &[String],
-    command: &[String],
-    root: Option<&str>,
-) -> Result<(), ProgramError> {
+fn check_loader(asked: &[String], command: &[String], root: &str) -> Result<(), ProgramError> {
     let Some(loader) = command.first().and_then(|program| loader_of(Path::new(program))) else {
         return Ok(());
     };
-    let in_root = root.map(|root| Path::new(root).join(loader.trim_start_matches('/')));
-    if Path::new(&loader).exists() || in_root.is_some_and(|path| path.exists()) {
+    let in_root = Path::new(root).join(loader.trim_start_matches('/'));
+    if Path::new(&loader).exists() || in_root.exists() {
         return Ok(());
     }
     let program = asked.first().cloned().unwrap_or_default();
@@ -294,16 +267,6 @@ fn head(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// Returns the processor of a 64-bit ELF file (elf(5): `e_machine`).
-fn processor(head: &[u8]) -> Option<Processor> {
-    let elf = head.strip_prefix(b"\x7fELF\x02\x01")?;
-    match elf.get(12..14)? {
-        [0x3e, 0] => Some(Processor::X86_64),
-        [0xb7, 0] => Some(Processor::Aarch64),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
@@ -311,7 +274,7 @@ mod tests {
 
     use super::*;
 
-    fn resolved(words: &[&str]) -> Result<(Processor, Vec<String>), ProgramError> {
+    fn resolved(words: &[&str]) -> Result<(Architecture, Vec<String>), ProgramError> {
         resolve(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
     }
 
@@ -360,25 +323,12 @@ mod tests {
         let at = bytes.windows(loader.len()).position(|part| part == loader.as_bytes()).unwrap();
         bytes[at..at + 12].copy_from_slice(b"/no/ld.so.1\0");
         fs::write(&file, bytes).unwrap();
-        let check = |root| check_loader(from_ref(&name), from_ref(&name), root);
-        let error = check(None).unwrap_err().to_string();
+        let root = directory.path().to_str().unwrap();
+        let check = || check_loader(from_ref(&name), from_ref(&name), root);
+        let error = check().unwrap_err().to_string();
         assert!(error.contains(&format!("`{name}`")) && error.contains("/no/ld.so.1"), "{error}");
         fs::create_dir(directory.path().join("no")).unwrap();
         fs::write(directory.path().join("no/ld.so.1"), "").unwrap();
-        check(directory.path().to_str()).unwrap();
-    }
-
-    #[test]
-    fn processors_are_recognised_by_their_number() {
-        let elf = |machine: u8| {
-            let mut head = b"\x7fELF\x02\x01\x01".to_vec();
-            head.resize(18, 0);
-            head.extend([machine, 0]);
-            head
-        };
-        assert_eq!(processor(&elf(0x3e)), Some(Processor::X86_64));
-        assert_eq!(processor(&elf(0xb7)), Some(Processor::Aarch64));
-        assert_eq!(processor(&elf(3)), None);
-        assert_eq!(processor(b"\x7fELF"), None);
+        check().unwrap();
     }
 }

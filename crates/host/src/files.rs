@@ -2,10 +2,12 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::bounded::{MOST_RESULT_BYTES, read_file_text};
+use tempfile::NamedTempFile;
+
+use crate::bounded::{MOST_RESULT_BYTES, open_file, read_file_text};
 use crate::error_class::{Classed, ErrorClass};
 
 /// A result file or directory that could not be read or written.
@@ -96,14 +98,8 @@ pub fn write_atomically(path: &Path, text: &str) -> io::Result<()> {
     if path.starts_with("/dev") || fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         return fs::write(path, text);
     }
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    // tempfile creates files with mode 0600; the umask reduces this one as for any other file.
-    let readable = fs::Permissions::from_mode(0o666);
-    let mut draft = tempfile::Builder::new()
-        .prefix(&format!("{DRAFT}{name}."))
-        .permissions(readable)
-        .tempfile_in(directory.unwrap_or(Path::new(".")))?;
+    let mut draft = draft_of(path, directory.unwrap_or(Path::new(".")))?;
     draft.write_all(text.as_bytes())?;
     // A crash after the rename could otherwise leave an empty file under the new name.
     draft.as_file().sync_all()?;
@@ -111,23 +107,47 @@ pub fn write_atomically(path: &Path, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the drafts that [`write_atomically`] leaves in a directory when its process is killed.
-pub(crate) fn remove_drafts(directory: &Path) {
-    remove_named(directory, DRAFT);
-}
-
-/// Removes the drafts of one file, like `remove_drafts` for a directory. The caller must hold the
-/// file's lock, because the draft of a running process must stay.
-pub fn remove_drafts_of(path: &Path) {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    if let Some(directory) = path.parent() {
-        remove_named(directory, &format!("{DRAFT}{name}."));
+/// Creates a draft of a file, which is locked while this process writes it.
+fn draft_of(path: &Path, directory: &Path) -> io::Result<NamedTempFile> {
+    // tempfile creates files with mode 0600; the umask reduces this one as for any other file.
+    let readable = fs::Permissions::from_mode(0o666);
+    loop {
+        let draft = tempfile::Builder::new()
+            .prefix(&prefix_of(path))
+            .permissions(readable.clone())
+            .tempfile_in(directory)?;
+        // On a file system without locks no draft is removed.
+        let is_locked = draft.as_file().lock().is_ok();
+        // Another process may have removed it before it was locked.
+        if !is_locked || draft.as_file().metadata()?.nlink() > 0 {
+            return Ok(draft);
+        }
     }
 }
 
-fn remove_named(directory: &Path, prefix: &str) {
+/// Returns the beginning of the names of a file's drafts.
+fn prefix_of(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    format!("{DRAFT}{name}.")
+}
+
+/// Removes the drafts that [`write_atomically`] leaves in a directory when its process is killed.
+pub(crate) fn remove_drafts(directory: &Path) {
+    remove_abandoned(directory, DRAFT);
+}
+
+/// Removes the drafts of one file, like `remove_drafts` for a directory.
+pub fn remove_drafts_of(path: &Path) {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    remove_abandoned(directory.unwrap_or(Path::new(".")), &prefix_of(path));
+}
+
+/// Removes files whose names begin like this, unless a process holds their lock.
+fn remove_abandoned(directory: &Path, prefix: &str) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        if entry.file_name().as_encoded_bytes().starts_with(prefix.as_bytes()) {
+        if entry.file_name().as_encoded_bytes().starts_with(prefix.as_bytes())
+            && open_file(&entry.path()).is_ok_and(|draft| draft.try_lock().is_ok())
+        {
             // A draft that cannot be removed does no harm.
             let _ = fs::remove_file(entry.path());
         }
@@ -229,6 +249,22 @@ mod tests {
         fs::write(&plain, "1").unwrap();
         let mode = |path| fs::metadata(path).unwrap().permissions().mode();
         assert_eq!(mode(&replaced), mode(&plain));
+    }
+
+    #[test]
+    fn drafts_of_killed_processes_are_removed_and_those_of_running_ones_stay() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("run.json");
+        let running = draft_of(&path, directory.path()).unwrap();
+        let (killed, other) = (".draft-run.json.a1b2c3", ".draft-other.json.a1b2c3");
+        for name in [killed, other] {
+            fs::write(directory.path().join(name), "{").unwrap();
+        }
+        remove_drafts_of(&path);
+        assert!(running.path().exists() && directory.path().join(other).exists());
+        assert!(!directory.path().join(killed).exists());
+        remove_drafts(directory.path());
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     }
 
     #[test]

@@ -92,7 +92,7 @@ pub use sysfs::{
 };
 pub use system_page::{
     base_page_bytes, base_page_bytes_of, base_pages, huge_page_sizes, page_size_bytes, pages_here,
-    transparent_huge_page_bytes, transparent_huge_page_mode,
+    transparent_huge_page_bytes, transparent_huge_page_mode, usual_page_bytes,
 };
 pub use temporary::TemporaryDirectory;
 pub use threads::{ThreadsError, expect_threads, process_limits};

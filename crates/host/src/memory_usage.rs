@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use numalab_topology::NodeId;
 
-use crate::proc::{NumaKind, numa_maps};
+use crate::proc::{NumaKind, PageBytes, numa_maps};
 use crate::root::Root;
-use crate::system_page::base_page_bytes;
+use crate::system_page::usual_page_bytes;
 
 /// Bytes on each node by kind of memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,19 +23,21 @@ pub struct MemoryUse {
 /// Returns the calling process's memory by node and kind, from `/proc/self/numa_maps`; `None` if
 /// the kernel has no such file.
 pub fn memory_use() -> Option<MemoryUse> {
-    Root::live().document("proc/self/numa_maps").ok().map(|text| count(&text))
+    let root = Root::live();
+    let text = root.document("proc/self/numa_maps").ok()?;
+    Some(count(&text, usual_page_bytes(&root)))
 }
 
-fn count(text: &str) -> MemoryUse {
+fn count(text: &str, unprinted: PageBytes) -> MemoryUse {
     let mut found = MemoryUse::default();
-    for mapping in numa_maps(text, base_page_bytes()) {
+    for mapping in numa_maps(text) {
         let kind = match mapping.kind {
             NumaKind::HugePool => &mut found.huge,
             NumaKind::Heap => &mut found.heap,
             NumaKind::Stack => &mut found.stack,
             NumaKind::Other => &mut found.private,
         };
-        for (node, bytes) in mapping.bytes_by_node() {
+        for (node, bytes) in mapping.bytes_by_node(unprinted) {
             let sum: &mut u64 = kind.entry(node).or_default();
             *sum = sum.saturating_add(bytes);
         }
@@ -53,22 +55,24 @@ mod tests {
 5581a2e0a000 default file=/bin/cat mapped=2 N0=2 kernelpagesize_kB=4
 5581a3e0a000 default heap anon=3 dirty=3 N0=1 N1=2 kernelpagesize_kB=4
 7f1000000000 bind:1 file=/anon_hugepage\\040(deleted) huge anon=2 dirty=2 N1=2 kernelpagesize_kB=2048
+7f1010000000 bind:1 file=/anon_hugepage huge anon=3 dirty=3 N1=3
 7ffd00000000 default stack anon=3 dirty=3 N0=3 kernelpagesize_kB=4
 ";
+    const UNPRINTED: PageBytes = PageBytes { base: 4096, pool: 1 << 20 };
 
     #[test]
     fn memory_is_counted_by_kind_and_node_in_pages_of_its_size() {
-        let found = count(NUMA_MAPS);
+        let found = count(NUMA_MAPS, UNPRINTED);
         assert_eq!(found.private, BTreeMap::from([(NodeId(0), 8192)]));
         assert_eq!(found.heap, BTreeMap::from([(NodeId(0), 4096), (NodeId(1), 8192)]));
-        assert_eq!(found.huge, BTreeMap::from([(NodeId(1), 4 << 20)]));
+        assert_eq!(found.huge, BTreeMap::from([(NodeId(1), (4 + 3) << 20)]));
         assert_eq!(found.stack, BTreeMap::from([(NodeId(0), 12_288)]));
     }
 
     proptest! {
         #[test]
         fn any_text_is_counted_without_a_panic(text in "(?s).{0,200}") {
-            let _ = count(&text);
+            let _ = count(&text, UNPRINTED);
         }
     }
 }

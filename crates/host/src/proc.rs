@@ -15,7 +15,7 @@ pub use maps::{MapsLine, address_range, maps};
 pub use masks::allowed;
 pub(crate) use masks::mask;
 pub use memory_text::{has_memory, memory_text};
-pub use numa_maps::{NumaKind, NumaMapping, numa_maps};
+pub use numa_maps::{NumaKind, NumaMapping, PageBytes, numa_maps};
 pub use page_bits::{ClearedBits, clear_bits, has_soft_dirty, soft_dirty_pages};
 pub use page_moves::PageMoves;
 pub(crate) use smaps::bytes_per_page_size;

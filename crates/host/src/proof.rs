@@ -298,7 +298,7 @@ fn sampled_page(index: u64, parts: u64, pages: u64) -> u64 {
 fn pages_per_node(text: &str, address: u64, length: u64) -> BTreeMap<NodeId, u64> {
     let mut pages = BTreeMap::new();
     let within = |start: u64| start >= address && start - address < length;
-    for mapping in numa_maps(text, base_page_bytes()).filter(|mapping| within(mapping.start)) {
+    for mapping in numa_maps(text).filter(|mapping| within(mapping.start)) {
         for (node, count) in mapping.pages_by_node {
             let sum: &mut u64 = pages.entry(node).or_default();
             *sum = sum.saturating_add(count);

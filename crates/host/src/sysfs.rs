@@ -8,6 +8,7 @@ mod cpus;
 mod cxl;
 mod devices;
 mod distances;
+mod error;
 mod memory;
 mod nodes;
 mod ranges;
@@ -20,13 +21,15 @@ use numalab_record::Pages;
 use numalab_topology::{
     Allowed, Cpu, CpuSet, Device, Finding, LOCAL_DISTANCE, Machine, Node, NodeId, NodeSet,
 };
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::allowed::{allowed_now, allowed_then, isolated_now};
-use crate::error_class::{Classed, ErrorClass};
 use crate::root::Root;
 use crate::system_page::{base_page_bytes_of, transparent_huge_page_bytes};
 use crate::virtual_machine::is_guest;
 pub use devices::has_interface_or_disk;
+pub use error::SysfsError;
 pub(crate) use memory::figures_disagree;
 use reader::Reader;
 
@@ -48,58 +51,6 @@ pub struct MachineReading {
     pub findings: Vec<Finding>,
 }
 
-/// Reason why no machine could be read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SysfsError {
-    /// The directory has no cpus in `sys/devices/system/cpu`, in `proc/cpuinfo` or on nodes.
-    #[error(
-        "{directory}: no sys/devices/system/cpu/cpu* and no processor in proc/cpuinfo: expected a directory that holds sys/ and proc/ of a Linux machine{}",
-        instead.as_ref().map(|found| format!(", such as {}", found.display())).unwrap_or_default()
-    )]
-    NoCpus {
-        directory: PathBuf,
-        /// A directory above or below it that holds them.
-        instead: Option<PathBuf>,
-        /// True if it is the running system.
-        live: bool,
-    },
-    /// The directory does not exist.
-    #[error("{0}: no such directory")]
-    NoDirectory(PathBuf),
-    #[error(
-        "{0}: not a directory: unpack it (tar xf FILE), and give the directory with sys/ and proc/"
-    )]
-    NotDirectory(PathBuf),
-    #[error(
-        "/proc/meminfo has no MemTotal, nor has any /sys/devices/system/node/node*/meminfo: this \
-         system's memory is unknown; mount /proc (mount -t proc proc /proc), or start the \
-         container with it"
-    )]
-    NoMemory,
-    #[error(
-        "/sys/devices/system/node is missing, and this process may use memory of nodes {nodes}: the \
-         nodes' cpus are unknown; mount /sys (mount -t sysfs sysfs /sys), or start the container with \
-         it"
-    )]
-    NoNodes {
-        /// The nodes of the process's memory.
-        nodes: NodeSet,
-    },
-}
-
-impl Classed for SysfsError {
-    fn class(&self) -> ErrorClass {
-        match self {
-            Self::NoCpus { live: true, .. } | Self::NoMemory | Self::NoNodes { .. } => {
-                ErrorClass::Lacking
-            }
-            Self::NoCpus { live: false, .. } | Self::NoDirectory(_) | Self::NotDirectory(_) => {
-                ErrorClass::BadInput
-            }
-        }
-    }
-}
-
 /// Reads the machine below `root`, without its devices. Nonsensical values are left out and
 /// reported as findings; only a directory without any cpu is an error. A machine without cpu
 /// directories has the cpus of `/proc/cpuinfo`, or those of its nodes; one without node directories is
@@ -108,7 +59,7 @@ impl Classed for SysfsError {
 ///
 /// # Errors
 /// [`SysfsError::NoCpus`] if no source lists a cpu, [`SysfsError::NoDirectory`] or
-/// [`SysfsError::NotDirectory`] if that is why,
+/// [`SysfsError::NotDirectory`] if that is why, [`SysfsError::TooManyOpen`],
 /// [`SysfsError::NoMemory`] if nothing on the running system lists any memory.
 pub fn read_machine(root: &Root) -> Result<MachineReading, SysfsError> {
     read(root, |_, _| Vec::new())
@@ -133,6 +84,7 @@ fn read(
     root: &Root,
     devices: impl FnOnce(&mut Reader<'_>, &[Node]) -> Vec<Device>,
 ) -> Result<MachineReading, SysfsError> {
+    check_open(root)?;
     let mut reader = Reader::new(root);
     let mut allowed = root.is_live().then(|| allowed_now().ok()).flatten();
     let usable = allowed.as_ref().map(|allowed| &allowed.cpus);
@@ -187,6 +139,17 @@ fn read(
     let odd = |code: &str| ODD.contains(&code);
     findings.extend(machine.validate().into_iter().filter(|finding| odd(&finding.code)));
     Ok(MachineReading { machine, findings })
+}
+
+/// Checks that a file can be opened; the readers open one at a time.
+fn check_open(root: &Root) -> Result<(), SysfsError> {
+    let directory = root.directory();
+    match rustix::fs::open(directory, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) {
+        Err(errno @ (Errno::MFILE | Errno::NFILE)) => {
+            Err(SysfsError::TooManyOpen { directory: directory.to_owned(), errno })
+        }
+        _ => Ok(()),
+    }
 }
 
 fn no_cpus(root: &Root) -> SysfsError {
@@ -362,7 +325,26 @@ fn note_invented_distances(reader: &mut Reader<'_>, machine: &Machine) {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use rustix::process::{Resource, Rlimit, setrlimit};
+
     use super::*;
+    use crate::error_class::{Classed, ErrorClass};
+    use crate::tests::in_own_process;
+
+    #[test]
+    fn without_a_free_descriptor_the_limit_is_named_and_no_missing_file() {
+        let test = "sysfs::tests::without_a_free_descriptor_the_limit_is_named_and_no_missing_file";
+        if !in_own_process(test, Duration::from_secs(60)) {
+            return;
+        }
+        setrlimit(Resource::Nofile, Rlimit { current: Some(0), maximum: Some(0) }).unwrap();
+        let error = read_machine(&Root::live()).unwrap_err();
+        assert_eq!(error.class(), ErrorClass::Lacking);
+        let said = error.to_string();
+        assert!(said.contains("Too many open files") && said.contains("ulimit -n"), "{said}");
+    }
 
     #[test]
     fn a_system_of_several_nodes_is_not_taken_for_one_where_sysfs_is_missing() {

@@ -2,7 +2,7 @@
 
 use numalab_record::Pages;
 
-use crate::proc;
+use crate::proc::{self, PageBytes};
 use crate::root::Root;
 
 /// Sizes in KiB of base pages under Linux.
@@ -13,6 +13,15 @@ const TRANSPARENT: &str = "sys/kernel/mm/transparent_hugepage";
 /// Returns the size of a base page in bytes: 4,096 on x86-64; 4, 16 or 64 KiB on aarch64.
 pub fn base_page_bytes() -> u64 {
     rustix::param::page_size() as u64
+}
+
+/// Returns the sizes of pages of the machine below `root`, for kernels that do not print them for a
+/// mapping; this machine's size of base pages if a copied tree does not show it.
+pub fn usual_page_bytes(root: &Root) -> PageBytes {
+    let base = base_page_bytes_of(root).unwrap_or_else(base_page_bytes);
+    let memory = root.document("proc/meminfo").unwrap_or_default();
+    let pool = proc::bytes(&memory, "Hugepagesize").and_then(Result::ok);
+    PageBytes { base, pool: pool.unwrap_or(base) }
 }
 
 /// Returns the size in bytes of a base page of the machine below `root`; `None` if a copied tree

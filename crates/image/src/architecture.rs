@@ -14,10 +14,6 @@ use crate::elf::is_readable;
 const START_BYTES: u64 = 0x210;
 /// Offset of the processor (`e_machine`) in an ELF file.
 const ELF_MACHINE: usize = 18;
-/// Magic numbers of Linux's boot protocols: `Documentation/arch/x86/boot.rst` and
-/// `Documentation/arch/arm64/booting.rst`.
-const LINUX_X86: (usize, &[u8]) = (0x202, b"HdrS");
-const LINUX_AARCH64: (usize, &[u8]) = (56, b"ARM\x64");
 
 /// The processor architecture of a guest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -40,6 +36,11 @@ static NUMALAB_AARCH64: Companion = Companion {
 };
 
 impl Architecture {
+    /// Every architecture.
+    pub const ALL: [Self; 2] = [Self::X86_64, Self::Aarch64];
+    /// Their names.
+    pub const NAMES: [&str; 2] = [Self::ALL[0].name(), Self::ALL[1].name()];
+
     /// Returns this machine's architecture; x86-64 if guests of this machine's architecture are not
     /// supported.
     pub fn of_host() -> Self {
@@ -48,11 +49,7 @@ impl Architecture {
 
     /// Returns the architecture with this name, of the kernel or of Debian.
     pub fn of_name(name: &str) -> Option<Self> {
-        match name {
-            "x86_64" | "amd64" => Some(Self::X86_64),
-            "aarch64" | "arm64" => Some(Self::Aarch64),
-            _ => None,
-        }
+        Self::ALL.into_iter().find(|of| [of.name(), of.debian_name()].contains(&name))
     }
 
     /// Returns the kernel's name.
@@ -72,12 +69,21 @@ impl Architecture {
         }
     }
 
-    /// Returns the distribution's name for the architecture; `None` for the host's own.
-    pub(crate) const fn foreign(self) -> Option<&'static str> {
+    const fn debian_name(self) -> &'static str {
         match self {
-            Self::X86_64 => None,
-            Self::Aarch64 => Some("arm64"),
+            Self::X86_64 => "amd64",
+            Self::Aarch64 => "arm64",
         }
+    }
+
+    /// Returns the distribution's name for the architecture; `None` for that of hosts.
+    pub(crate) fn foreign(self) -> Option<&'static str> {
+        (self != Self::default()).then(|| self.debian_name())
+    }
+
+    /// Returns the directory of its C library in Debian's cross packages.
+    pub fn cross_root(self) -> String {
+        format!("/usr/{}-linux-gnu", self.name())
     }
 
     /// Returns the architecture of a program or a kernel image; `None` if the start of the file
@@ -93,14 +99,30 @@ impl Architecture {
 
     fn of_start(start: &[u8]) -> Option<Self> {
         let has = |(at, magic): (usize, &[u8])| start.get(at..at + magic.len()) == Some(magic);
-        let machine = start.get(ELF_MACHINE..ELF_MACHINE + 2);
-        let machine = machine.map(|bytes| u16::from_le_bytes([bytes[0], bytes[1]]));
-        match machine {
-            Some(EM_X86_64) if is_readable(start) => Some(Self::X86_64),
-            Some(EM_AARCH64) if is_readable(start) => Some(Self::Aarch64),
-            _ if has(LINUX_X86) => Some(Self::X86_64),
-            _ if has(LINUX_AARCH64) => Some(Self::Aarch64),
-            _ => None,
+        let is_image = |of: &Self| has(of.linux_magic());
+        Self::of_program(start).or_else(|| Self::ALL.into_iter().find(is_image))
+    }
+
+    /// Returns the architecture of a 64-bit program with these first bytes.
+    pub fn of_program(start: &[u8]) -> Option<Self> {
+        let machine = start.get(ELF_MACHINE..ELF_MACHINE + 2).filter(|_| is_readable(start))?;
+        Self::ALL.into_iter().find(|of| of.elf_machine().to_le_bytes() == *machine)
+    }
+
+    const fn elf_machine(self) -> u16 {
+        match self {
+            Self::X86_64 => EM_X86_64,
+            Self::Aarch64 => EM_AARCH64,
+        }
+    }
+
+    /// Returns the place and the magic number of Linux's boot protocol.
+    const fn linux_magic(self) -> (usize, &'static [u8]) {
+        match self {
+            // `Documentation/arch/x86/boot.rst`.
+            Self::X86_64 => (0x202, b"HdrS"),
+            // `Documentation/arch/arm64/booting.rst`.
+            Self::Aarch64 => (56, b"ARM\x64"),
         }
     }
 
@@ -136,6 +158,15 @@ mod tests {
         image[0x202..0x206].copy_from_slice(b"HdrS");
         assert_eq!(Architecture::of_start(&image), Some(Architecture::X86_64));
         assert_eq!(Architecture::of_start(b"#!/bin/sh\n"), None);
+        let program = |machine: u8| {
+            let mut start = b"\x7fELF\x02\x01\x01".to_vec();
+            start.resize(ELF_MACHINE, 0);
+            start.extend([machine, 0]);
+            Architecture::of_program(&start)
+        };
+        let known = [Some(Architecture::X86_64), Some(Architecture::Aarch64), None];
+        assert_eq!([0x3e, 0xb7, 3].map(program), known);
+        assert_eq!(Architecture::of_program(b"\x7fELF"), None);
     }
 
     #[test]

@@ -6,19 +6,8 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use super::architecture::Architecture;
 use super::elf::{self, ElfError};
-
-/// Directories that the dynamic linkers of Debian, Fedora, Arch and SUSE search by default.
-const DEFAULT_DIRECTORIES: [&str; 8] = [
-    "/usr/lib/x86_64-linux-gnu",
-    "/lib/x86_64-linux-gnu",
-    "/usr/lib/aarch64-linux-gnu",
-    "/lib/aarch64-linux-gnu",
-    "/usr/lib64",
-    "/lib64",
-    "/usr/lib",
-    "/lib",
-];
 
 /// Trees in which libraries are searched, in order: unpacked packages, the host's root.
 #[derive(Clone, Debug)]
@@ -96,12 +85,13 @@ pub fn closure(
 /// Returns the library with this name in the default directories, as the path in the guest, with its
 /// file on this host.
 pub fn named(library: &str, roots: &Roots) -> Result<(String, PathBuf), LibraryError> {
-    let mut places = DEFAULT_DIRECTORIES.iter().map(|directory| format!("{directory}/{library}"));
+    let directories = default_directories();
+    let mut places = directories.iter().map(|directory| format!("{directory}/{library}"));
     let found = places.find_map(|place| roots.find(&place).map(|file| (place, file)));
     found.ok_or_else(|| LibraryError::Missing {
         library: library.to_owned(),
         needed_by: PathBuf::from("(loaded at run time)"),
-        directories: DEFAULT_DIRECTORIES.map(ToOwned::to_owned).to_vec(),
+        directories,
         roots: roots.0.clone(),
     })
 }
@@ -148,7 +138,17 @@ fn search_directories(guest_path: &str, search_path: &[String]) -> Vec<String> {
         let path = path.replace("${ORIGIN}", &origin).replace("$ORIGIN", &origin);
         without_dots(&path)
     });
-    own.chain(DEFAULT_DIRECTORIES.map(ToOwned::to_owned)).collect()
+    own.chain(default_directories()).collect()
+}
+
+/// Returns the directories that the dynamic linkers of Debian, Fedora, Arch and SUSE search by
+/// default.
+fn default_directories() -> Vec<String> {
+    let of_debian = |architecture: Architecture| {
+        ["/usr/lib", "/lib"].map(|place| format!("{place}/{}-linux-gnu", architecture.name()))
+    };
+    let of_all = ["/usr/lib64", "/lib64", "/usr/lib", "/lib"].map(ToOwned::to_owned);
+    Architecture::ALL.into_iter().flat_map(of_debian).chain(of_all).collect()
 }
 
 /// Returns the path with `.` and `..` removed by name.
@@ -195,7 +195,7 @@ mod tests {
     fn origin_is_the_directory_in_the_guest() {
         let directories = search_directories("/opt/a/bin/tool", &["$ORIGIN/../lib".to_owned()]);
         assert_eq!(directories[0], "/opt/a/lib");
-        assert_eq!(directories[1], DEFAULT_DIRECTORIES[0]);
+        assert_eq!(directories[1], "/usr/lib/x86_64-linux-gnu");
     }
 
     #[test]

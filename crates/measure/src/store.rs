@@ -32,6 +32,16 @@ pub enum StoreError {
     /// The directory holds results of another kind.
     #[error("{path} {source}")]
     OtherKind { path: PathBuf, source: KindError },
+    /// The directory holds no results.
+    #[error(
+        "{path}: holds no result; expected a result directory{}",
+        below.as_ref().map(|found| format!(", such as {}", found.display())).unwrap_or_default()
+    )]
+    NoResult {
+        path: PathBuf,
+        /// A result below it.
+        below: Option<PathBuf>,
+    },
     #[error("the run cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
     #[error("{path} was started with {field} `{found}`, but now it is `{wanted}`: start a new run")]
@@ -47,9 +57,10 @@ pub enum StoreError {
 impl Classed for StoreError {
     fn class(&self) -> ErrorClass {
         match self {
-            Self::OtherSystem { .. } | Self::Unreadable { .. } | Self::OtherKind { .. } => {
-                ErrorClass::BadInput
-            }
+            Self::OtherSystem { .. }
+            | Self::Unreadable { .. }
+            | Self::OtherKind { .. }
+            | Self::NoResult { .. } => ErrorClass::BadInput,
             Self::Io(error) => error.class(),
             Self::InUse(error) => error.class(),
             Self::Json(_) => ErrorClass::Failed,
@@ -66,6 +77,9 @@ fn advice(error: &io::Error) -> &'static str {
         _ => "",
     }
 }
+
+/// The files of a run.
+const PARTS: [&str; 3] = [file::RUN, file::CELLS, file::SAMPLES];
 
 /// A result directory that only this process writes to.
 #[derive(Debug)]
@@ -188,6 +202,10 @@ pub fn read(directory: &Path) -> Result<Document, StoreError> {
     Kind::Run
         .check_directory(|name| directory.join(name).is_file())
         .map_err(|source| StoreError::OtherKind { path: directory.to_owned(), source })?;
+    if directory.is_dir() && !PARTS.iter().any(|name| directory.join(name).exists()) {
+        let below = results_in(directory).pop();
+        return Err(StoreError::NoResult { path: directory.to_owned(), below });
+    }
     let text = |name: &str| read_text(&directory.join(name));
     Document::from_files(&text(file::RUN)?, &text(file::CELLS)?, &text(file::SAMPLES)?)
         .map_err(unreadable(directory))
@@ -195,15 +213,24 @@ pub fn read(directory: &Path) -> Result<Document, StoreError> {
 
 /// Returns the runs inside a directory that is not a run, sorted by name: oldest first.
 pub fn runs_in(path: &Path) -> Vec<PathBuf> {
-    let is_result = |path: &Path| Kind::of_directory(|name| path.join(name).is_file()).is_some();
     if is_result(path) {
         return Vec::new();
     }
-    let entries = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut runs: Vec<PathBuf> =
-        entries.filter(|path| path.join(file::CELLS).is_file() && is_result(path)).collect();
-    runs.sort();
+    let mut runs = results_in(path);
+    runs.retain(|path| path.join(file::CELLS).is_file());
     runs
+}
+
+fn is_result(path: &Path) -> bool {
+    Kind::of_directory(|name| path.join(name).is_file()).is_some()
+}
+
+/// Returns the results of any kind inside a directory, sorted by name.
+fn results_in(path: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut results: Vec<PathBuf> = entries.filter(|path| is_result(path)).collect();
+    results.sort();
+    results
 }
 
 /// Returns the name of a run's directory: `measure-20261121-024500-label`.
@@ -224,6 +251,27 @@ fn file_name_part(label: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_directory_of_results_is_refused_with_the_name_of_one() {
+        let place = tempfile::tempdir().unwrap();
+        let said = || read(place.path()).unwrap_err().to_string();
+        assert!(said().ends_with("holds no result; expected a result directory"), "{}", said());
+        for name in ["latency-20261121-024500", "notes"] {
+            fs::create_dir(place.path().join(name)).unwrap();
+        }
+        let result = place.path().join("latency-20261121-024500");
+        fs::write(result.join(file::RUN), "{}").unwrap();
+        assert!(said().ends_with(&format!("such as {}", result.display())), "{}", said());
+    }
+
+    #[test]
+    fn a_run_without_one_of_its_files_names_the_file() {
+        let place = tempfile::tempdir().unwrap();
+        fs::write(place.path().join(file::CELLS), "").unwrap();
+        let said = read(place.path()).unwrap_err().to_string();
+        assert!(said.contains(file::RUN), "{said}");
+    }
 
     #[test]
     fn a_label_cannot_leave_the_directory() {

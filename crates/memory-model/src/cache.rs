@@ -184,16 +184,24 @@ impl Cache {
         self.set_of(address).iter().any(|line| line.get() & !MODIFIED == tag)
     }
 
-    /// Invalidates an address's line, if present.
-    pub fn lose(&self, address: u64) {
+    /// Invalidates an address's line, if present; returns true if it was modified.
+    pub fn lose(&self, address: u64) -> bool {
         let (set, tag) = (self.set_of(address), self.tag(address));
-        if let Some(way) = set.iter().position(|line| line.get() & !MODIFIED == tag) {
-            (way + 1..self.ways).for_each(|older| set[older - 1].set(set[older].get()));
-            set[self.ways - 1].set(0);
-            if let Some(others) = &self.others {
-                others.lose(self.first(address), way);
-            }
+        let Some(way) = set.iter().position(|line| line.get() & !MODIFIED == tag) else {
+            return false;
+        };
+        let held = set[way].get();
+        (way + 1..self.ways).for_each(|older| set[older - 1].set(set[older].get()));
+        set[self.ways - 1].set(0);
+        if let Some(others) = &self.others {
+            others.lose(self.first(address), way);
         }
+        held & MODIFIED != 0
+    }
+
+    /// Invalidates an address's line in all of these caches; returns true if one had modified it.
+    pub fn lose_all<'a>(caches: impl IntoIterator<Item = &'a Self>, address: u64) -> bool {
+        caches.into_iter().fold(false, |modified, cache| cache.lose(address) | modified)
     }
 
     #[inline]

@@ -83,7 +83,7 @@ impl Regrouped {
 
     /// Invalidates the line of a thread's address, if present.
     pub(crate) fn lose(&self, thread: usize, address: u64) {
-        self.group(thread).lock().iter().for_each(|cache| cache.lose(address));
+        Cache::lose_all(self.group(thread).lock().iter(), address);
     }
 
     fn group(&self, thread: usize) -> &Mutex<Vec<Cache>> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::read_to_string;
 
 use numalab_host::proc::{MapsLine, has_memory, numa_maps};
-use numalab_host::{base_page_bytes, page_nodes};
+use numalab_host::{Root, page_nodes, usual_page_bytes};
 
 use crate::follow::Follower;
 
@@ -16,11 +16,11 @@ type Resident = BTreeMap<usize, BTreeMap<u32, u64>>;
 /// Reads the nodes of the pages of a process with its current mappings.
 pub(crate) fn look(follower: &mut Follower, process: u32, lines: &[MapsLine]) {
     let Ok(text) = read_to_string(format!("/proc/{process}/numa_maps")) else { return };
-    let page_bytes = base_page_bytes();
+    let page_bytes = usual_page_bytes(&Root::live());
     let Some(program) = follower.living.get_mut(&process) else { return };
     let ends: HashMap<u64, u64> = lines.iter().map(|line| (line.start, line.end)).collect();
     let mut resident = Resident::new();
-    for mapping in numa_maps(&text, page_bytes).filter(|mapping| mapping.pages() > 0) {
+    for mapping in numa_maps(&text).filter(|mapping| mapping.pages() > 0) {
         let end = ends.get(&mapping.start).copied().unwrap_or(mapping.start + 1);
         let parts = program.space.parts(mapping.start, end);
         let mut add = |region, node, pages| {
@@ -28,12 +28,12 @@ pub(crate) fn look(follower: &mut Follower, process: u32, lines: &[MapsLine]) {
         };
         match parts.first() {
             Some((.., region)) if parts.iter().all(|(.., other)| other == region) => {
-                for (node, bytes) in mapping.bytes_by_node() {
-                    add(*region, node.0, bytes / page_bytes);
+                for (node, bytes) in mapping.bytes_by_node(page_bytes) {
+                    add(*region, node.0, bytes / page_bytes.base);
                 }
             }
             _ => parts.iter().for_each(|(from, to, region)| {
-                for (node, pages) in asked(process, *from, *to, page_bytes) {
+                for (node, pages) in asked(process, *from, *to, page_bytes.base) {
                     add(*region, node, pages);
                 }
             }),

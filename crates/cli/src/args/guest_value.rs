@@ -17,10 +17,12 @@ pub(crate) fn node_sets(text: &str) -> Result<NodeSets, String> {
     sets.map_err(|error| format!("`{text}`: {error}"))
 }
 
-/// Reads `x86_64` or `aarch64`, or Debian's names for them.
+/// Reads an architecture by the kernel's or Debian's name.
 pub(crate) fn architecture(text: &str) -> Result<Architecture, String> {
-    Architecture::of_name(text)
-        .ok_or_else(|| format!("`{text}` is not a guest architecture: expected x86_64 or aarch64"))
+    Architecture::of_name(text).ok_or_else(|| {
+        let known = Architecture::NAMES.join(" or ");
+        format!("`{text}` is not a guest architecture: expected {known}")
+    })
 }
 
 /// The kernel a guest boots.

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
              --baseline DIR...",
         )),
     }?;
-    output::show(&*report, args.format)?;
+    output::show_taken(&*report, args.format)?;
     FailIf::check(args.fail_if, &judgement)
 }
 

@@ -226,7 +226,7 @@ fn report(args: &FleetReportArgs) -> Result<(), Failure> {
     }
     let analysis = analyse(&keys, &hosts);
     let name = args.place.directory.display().to_string();
-    output::show(&FleetReport { name, analysis }, args.format)
+    output::show_taken(&FleetReport { name, analysis }, args.format)
 }
 
 #[cfg(test)]

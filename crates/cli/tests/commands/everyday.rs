@@ -215,7 +215,8 @@ fn a_measuring_run_leaves_a_directory_that_reports_and_compares() {
     assert_eq!(same.status.code(), Some(7), "{}", stderr(&same));
     assert!(stderr(&same).contains("runs from four or more occasions"), "{}", stderr(&same));
     schemas::document(&prints(&["report", results, "--format", "json"]));
-    refuses(&["report", parent], 2, &["run.json"]);
+    let such = format!("holds no result; expected a result directory, such as {results}");
+    refuses(&["report", parent], 2, &[such.as_str()]);
 }
 
 #[test]

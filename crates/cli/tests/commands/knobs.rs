@@ -10,8 +10,9 @@ use crate::schemas;
 /// System calls at which a run is killed: all that involve files and processes.
 const STEPS: &str = "openat,read,write,fsync,fdatasync,unlink,flock,mkdir,close,statx,\
                      clone3,waitid,rt_sigaction";
-/// Number of kills that must be survived.
-const KILLS: usize = 100;
+/// Number of the last steps of a run at which it is killed: loading the program takes the first half
+/// of all and changes nothing.
+const STEPS_KILLED: usize = 200;
 
 /// Files of a small machine, with their initial contents.
 const FILES: [(&str, &str); 7] = [
@@ -118,6 +119,11 @@ fn steps(lab: &Lab) -> Vec<(String, usize)> {
     steps
 }
 
+/// Returns true if every step is tested, instead of every second one.
+fn is_long() -> bool {
+    std::env::var_os("NUMALAB_LONG").is_some_and(|value| value == "1")
+}
+
 #[test]
 fn a_run_killed_at_any_step_leaves_nothing_that_restore_does_not_put_back() {
     if !has_strace() {
@@ -126,11 +132,10 @@ fn a_run_killed_at_any_step_leaves_nothing_that_restore_does_not_put_back() {
     let lab = Lab::new();
     let all = steps(&lab);
     lab.assert_as_before("after a whole run");
-    // Loading the program takes the first half of the steps and changes nothing, so most kills are
-    // aimed at setting and restoring knobs.
-    let first = all.len().saturating_sub(KILLS * 2);
+    let last = &all[all.len().saturating_sub(STEPS_KILLED)..];
+    let every = if is_long() { 1 } else { 2 };
     let (mut killed, mut refused) = (0, 0);
-    for (call, count) in all.iter().skip(first).step_by(2).take(KILLS) {
+    for (call, count) in last.iter().step_by(every) {
         let inject = format!("inject={call}:signal=KILL:when={count}");
         let output = lab.traced_run(&["-qq", "-o", "/dev/null", "-e", &inject]);
         let when = format!("after a kill at {call} {count}");
@@ -147,8 +152,8 @@ fn a_run_killed_at_any_step_leaves_nothing_that_restore_does_not_put_back() {
         assert!(restored.status.success(), "{when}: {}", stderr(&restored));
         lab.assert_as_before(&when);
     }
-    assert_eq!(killed, KILLS.min(all.len()));
-    assert!(refused > KILLS / 4, "only {refused} of {killed} kills came while knobs were set");
+    assert_eq!(killed, last.len().div_ceil(every));
+    assert!(refused > killed / 4, "only {refused} of {killed} kills came while knobs were set");
 }
 
 #[test]

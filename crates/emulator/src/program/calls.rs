@@ -127,7 +127,7 @@ impl Program {
         let began = self.turns.order().schedule.began(Some(now_ps));
         began.write(world.engine.arguments.report.as_deref());
         let keeps = exec::Keeps { cpus, policy };
-        exec::follow(&self.target, &keeps, [path, arguments, environment]);
+        exec::follow(self.target, &keeps, [path, arguments, environment]);
     }
 
     /// Follows the return of the calling thread from its system call.

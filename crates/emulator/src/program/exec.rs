@@ -12,6 +12,7 @@ use numalab_membench::libnuma::{FIRST_BYTES, is_used_by};
 use numalab_memory_model::space::Placement;
 
 use super::guest_memory;
+use crate::target::Target;
 
 /// Maximum number of words of a command line or an environment.
 const MOST_WORDS: usize = 1 << 16;
@@ -31,7 +32,7 @@ pub struct Keeps {
 
 /// Replaces this process by QEMU running the program that execve(2) names. Returns if there is no
 /// such program, or none for this QEMU; the system's own answer is then correct.
-pub fn follow(target: &str, keeps: &Keeps, [path, arguments, environment]: [u64; 3]) {
+pub fn follow(target: &Target, keeps: &Keeps, [path, arguments, environment]: [u64; 3]) {
     let arguments = guest_memory::strings(arguments, MOST_WORDS);
     let mut environment = guest_memory::strings(environment, MOST_WORDS);
     // QEMU itself must not load the program's preloads.
@@ -55,7 +56,7 @@ pub fn follow(target: &str, keeps: &Keeps, [path, arguments, environment]: [u64;
 
 /// Builds QEMU's command line for a program.
 fn command_line(
-    target: &str,
+    target: &Target,
     keeps: &Keeps,
     path: &str,
     arguments: Vec<Vec<u8>>,
@@ -63,7 +64,8 @@ fn command_line(
     let (path, arguments) = interpreted(target, path.to_owned(), arguments)?;
     let mut words = own_options(&fs::read("/proc/self/cmdline").ok()?, keeps)?;
     // The preload is this library, which is for the host's architecture.
-    if target == std::env::consts::ARCH && is_used_by(&first_bytes(Path::new(&path), FIRST_BYTES)?)
+    if target.name == std::env::consts::ARCH
+        && is_used_by(&first_bytes(Path::new(&path), FIRST_BYTES)?)
     {
         words.extend([b"-E".to_vec(), preloads()?]);
     }
@@ -75,13 +77,13 @@ fn command_line(
 
 /// Resolves scripts to the program that runs in the end, with its arguments.
 fn interpreted(
-    target: &str,
+    target: &Target,
     mut path: String,
     mut arguments: Vec<Vec<u8>>,
 ) -> Option<(String, Vec<Vec<u8>>)> {
     for _ in 0..MOST_INTERPRETERS {
         let head = executable_head(Path::new(&path))?;
-        if is_program(&head, target) {
+        if is_program(&head, target.elf_machine) {
             return Some((path, arguments));
         }
         let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
@@ -135,12 +137,11 @@ fn own_file() -> Option<Vec<u8>> {
     }
 }
 
-/// Returns true for a 64-bit program of QEMU's target (elf(5): `e_machine`).
-fn is_program(head: &[u8], target: &str) -> bool {
-    // `EM_AARCH64` and `EM_X86_64`. `e_machine` is at byte 18, which is 12 after the prefix.
-    let number = if target == "aarch64" { 0xb7 } else { 0x3e };
+/// Returns true for a 64-bit program for a processor (elf(5): `e_machine`).
+fn is_program(head: &[u8], elf_machine: u16) -> bool {
+    // `e_machine` is at byte 18, which is 12 after the prefix.
     let machine = head.strip_prefix(b"\x7fELF\x02\x01").and_then(|rest| rest.get(12..14));
-    machine == Some(&[number, 0])
+    machine == Some(elf_machine.to_le_bytes().as_slice())
 }
 
 /// Returns the path of the program that this QEMU runs.
@@ -248,12 +249,12 @@ mod tests {
         let script = directory.path().join("script");
         fs::write(&script, "#!/bin/sh -e\n").unwrap();
         let path = script.to_string_lossy().into_owned();
-        let target = std::env::consts::ARCH;
+        let target = Target::of(std::env::consts::ARCH).unwrap();
         assert!(interpreted(target, path.clone(), words("me 1")).is_none(), "it may not run");
         fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
         let (program, arguments) = interpreted(target, path.clone(), words("me 1")).unwrap();
         assert_eq!(program, "/bin/sh");
         assert_eq!(arguments, words(&format!("/bin/sh -e {path} 1")));
-        assert!(interpreted("riscv64", "/bin/none".to_owned(), Vec::new()).is_none());
+        assert!(interpreted(target, "/bin/none".to_owned(), Vec::new()).is_none());
     }
 }

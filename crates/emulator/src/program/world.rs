@@ -34,7 +34,7 @@ pub struct World {
     /// The location of each page.
     pub space: Space,
     pub pages: Pages,
-    /// If true, QEMU does not show all stores: an instruction of aarch64 stores zeros unseen (`DC ZVA`).
+    /// True if QEMU does not show all stores.
     pub hides_stores: bool,
     /// Use of the page of zeros.
     pub zeros: Option<&'static PageUse>,

@@ -1,48 +1,22 @@
 //! The mappings of a process, from `/proc/PID/numa_maps` (numa(7)).
 
-use numalab_host::proc::{NumaKind, NumaMapping, bytes, numa_maps};
-use numalab_host::{Root, base_page_bytes, base_page_bytes_of};
+use numalab_host::proc::{NumaKind, NumaMapping, PageBytes, numa_maps};
 use numalab_record::explore::{MappingKind, MappingView};
 
-/// The sizes of pages on kernels that do not print them (before Linux 3.14).
-#[derive(Clone, Copy, Debug)]
-pub struct PageBytes {
-    /// The size of a base page, in bytes.
-    pub base: u64,
-    /// The size of a page of the usual reserved pool, in bytes.
-    pub pool: u64,
-}
-
-impl PageBytes {
-    /// Reads the sizes of a system or of its copy.
-    pub fn of(root: &Root) -> Self {
-        let base = base_page_bytes_of(root).unwrap_or_else(base_page_bytes);
-        let memory = root.document("proc/meminfo").unwrap_or_default();
-        let pool = bytes(&memory, "Hugepagesize").and_then(Result::ok);
-        Self { base, pool: pool.unwrap_or(base) }
-    }
-}
-
-/// Parses every mapping; the sizes are used if a kernel does not give them.
-pub fn read(text: &str, page_bytes: PageBytes) -> Vec<MappingView> {
-    let sized = |line: NumaMapping| match (line.kind, line.page_bytes) {
-        (NumaKind::HugePool, bytes) if bytes == page_bytes.base => {
-            NumaMapping { page_bytes: page_bytes.pool, ..line }
-        }
-        _ => line,
-    };
-    numa_maps(text, page_bytes.base).map(sized).map(mapping).collect()
+/// Parses every mapping; the sizes are used if a kernel does not print them.
+pub fn read(text: &str, unprinted: PageBytes) -> Vec<MappingView> {
+    numa_maps(text).map(|line| mapping(line, unprinted)).collect()
 }
 
 /// Returns the address of the first mapping with fewer pages on nodes than anonymous ones: its line is
 /// cut, as in a copy from a terminal.
 pub fn first_cut(text: &str) -> Option<u64> {
-    let mut mappings = numa_maps(text, 1);
+    let mut mappings = numa_maps(text);
     let is_cut = |line: &NumaMapping| line.anonymous_pages > line.pages();
     mappings.find(is_cut).map(|line| line.start)
 }
 
-fn mapping(line: NumaMapping) -> MappingView {
+fn mapping(line: NumaMapping, unprinted: PageBytes) -> MappingView {
     let kind = match (line.kind, &line.file) {
         (NumaKind::Heap, _) => MappingKind::Heap,
         (NumaKind::Stack, _) => MappingKind::Stack,
@@ -57,8 +31,8 @@ fn mapping(line: NumaMapping) -> MappingView {
         size_bytes: None,
         kind,
         own: kind != MappingKind::File || (pages > 0 && line.anonymous_pages >= pages),
-        page_bytes: line.page_bytes,
-        bytes_by_node: line.bytes_by_node().collect(),
+        page_bytes: line.page_bytes(unprinted),
+        bytes_by_node: line.bytes_by_node(unprinted).collect(),
         policy: line.policy,
         file: line.file,
         transparent_huge_bytes: None,
@@ -71,8 +45,6 @@ fn is_shared_memory(file: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use numalab_topology::NodeId;
-
     use super::*;
 
     const SIZES: PageBytes = PageBytes { base: 4096, pool: 2 << 20 };
@@ -95,15 +67,6 @@ mod tests {
             (MappingKind::Anonymous, true),
         ];
         assert_eq!(read, expected);
-    }
-
-    /// Regression: pages of a reserved pool counted as base pages.
-    #[test]
-    fn pages_of_a_pool_have_its_size_if_the_kernel_does_not_print_it() {
-        let text = "7f00 default file=/anon_hugepage huge anon=3 N0=3\n7f10 default anon=3 N0=3\n";
-        let sizes: Vec<_> =
-            read(text, SIZES).iter().map(|view| view.bytes_by_node[&NodeId(0)]).collect();
-        assert_eq!(sizes, [3 * (2 << 20), 3 * 4096]);
     }
 
     #[test]

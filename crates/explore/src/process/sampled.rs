@@ -54,7 +54,9 @@ fn spread_page(part: u64, parts: u64, pages: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::numa_maps::{self, PageBytes};
+    use numalab_host::proc::PageBytes;
+
+    use super::super::numa_maps;
     use super::*;
 
     #[test]

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::board;
 use super::guest::{Hypervisor, Launch};
 use super::runtime;
+use crate::board::Board;
 use crate::emulator::{EmulatorMode, EmulatorStart};
 use crate::qemu::AcceleratorKind;
 use numalab_guest_agent::protocol::PORT_NAME;
@@ -109,7 +109,10 @@ fn cpu_model(launch: &Launch, wiring: &Wiring) -> &'static str {
     match (&wiring.system, launch.accelerator.kind) {
         // QEMU 10.0 aborts with "Bad icount read" when a kernel sets its APIC timer by an MSR.
         (System::Raw(_), AcceleratorKind::Tcg) if is_virtual => "max,-x2apic",
-        (_, accelerator) => board::cpu_model(launch.guest.architecture, accelerator),
+        (_, accelerator) => {
+            let board = Board::of(launch.guest.architecture);
+            board.cpu_model.unwrap_or_else(|| accelerator.cpu_model())
+        }
     }
 }
 
@@ -120,8 +123,8 @@ fn arguments(launch: &Launch, wiring: &Wiring) -> Vec<String> {
     // The user's configuration and QEMU's default devices would change the guest, and without
     // -no-reboot a reboot would not end QEMU.
     add(&["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]);
-    let board = board::machine(launch.guest.architecture);
-    add(&["-machine", board, "-accel", accelerator.name()]);
+    let board = Board::of(launch.guest.architecture);
+    add(&["-machine", board.machine, "-accel", accelerator.name()]);
     let directory = &wiring.directory;
     let emulator = launch.guest.memory_emulator.as_ref();
     let emulator = emulator.map(|emulator| emulator.arguments(directory, wiring.system.charged()));
@@ -137,7 +140,7 @@ fn arguments(launch: &Launch, wiring: &Wiring) -> Vec<String> {
     let hidden = if launch.guest.machine.has_cxl() { ",-hypervisor" } else { "" };
     add(&["-cpu", &format!("{model}{hidden}")]);
     add(&launch.machine_words.iter().map(String::as_str).collect::<Vec<_>>());
-    let firmware = launch.qemu.firmware();
+    let firmware = launch.qemu.firmware(board);
     // Only where ACPI tables are needed: a device tree suffices for other `virt` machines.
     if let Some(file) = firmware.filter(|_| launch.guest.qemu_needs().firmware) {
         add(&["-bios", &file.to_string_lossy()]);
@@ -196,7 +199,7 @@ fn boot(launch: &Launch, system: System) -> Vec<String> {
     let kernel = launch.files.kernel.to_string_lossy().into_owned();
     let architecture = launch.guest.architecture;
     let mut line = match system {
-        System::Linux { .. } => [board::linux_words(architecture), &LINUX_WORDS].concat(),
+        System::Linux { .. } => [Board::of(architecture).linux_words, &LINUX_WORDS].concat(),
         System::Bare | System::Raw(_) => Vec::new(),
     };
     // Other kernels than numalab's Linux get only the user's words.

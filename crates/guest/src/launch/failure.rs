@@ -26,7 +26,7 @@ pub enum GuestError {
     Machine(#[from] WriteError),
     /// QEMU's machine for the processor cannot express it.
     #[error(transparent)]
-    Board(#[from] super::board::BoardError),
+    Board(#[from] crate::board::BoardError),
     #[error(
         "--tables {directory}: no SRAT.bin there, expected the files that `numalab machine acpi build \
          -o {directory}` writes"

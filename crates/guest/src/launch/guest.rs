@@ -8,10 +8,10 @@ use numalab_host::Root;
 use numalab_record::study::AcceleratorReason;
 use numalab_topology::{Finding, Machine};
 
-use super::board::{self, BoardError};
 use super::failure::GuestError;
 use super::host_memory::{self, HostMemory};
 use super::machine_arguments::{arguments_with_tables, machine_arguments};
+use crate::board::{Board, BoardError};
 use crate::emulator::{MemoryEmulator, OLDEST_PROVEN};
 use crate::qemu::{
     Accelerator, AcceleratorChoice, AcceleratorKind, Qemu, QemuHazard, QemuNeeds, Version,
@@ -130,7 +130,7 @@ impl Guest {
         if self.machine.has_cxl() {
             needs.least_version = needs.least_version.max(Some(VOLATILE_CXL));
         }
-        match board::needs_firmware(architecture, &self.machine) {
+        match Board::of(architecture).needs_firmware(&self.machine) {
             true => QemuNeeds { firmware: true, least_version: Some(OLDEST_PROVEN), ..needs },
             false => needs,
         }
@@ -151,8 +151,8 @@ impl Guest {
             AcceleratorChoice::Auto if self.architecture != Architecture::of_host() => {
                 Some(Accelerator::tcg_for(AcceleratorReason::OtherArchitecture))
             }
-            // KVM on aarch64 has not been tried, so it is never chosen automatically.
-            AcceleratorChoice::Auto if self.architecture == Architecture::Aarch64 => {
+            // Where KVM has not been tried, it is never chosen automatically.
+            AcceleratorChoice::Auto if !Board::of(self.architecture).is_pc => {
                 Some(Accelerator::tcg_for(AcceleratorReason::NotTried))
             }
             AcceleratorChoice::Auto => Accelerator::without_device(),
@@ -165,7 +165,7 @@ impl Guest {
     /// [`BoardError`] for the first feature that it lacks.
     pub fn expect_possible(&self, is_kvm: bool) -> Result<(), BoardError> {
         let architecture = self.architecture;
-        if architecture == Architecture::X86_64 {
+        if Board::of(architecture).is_pc {
             return Ok(());
         }
         let machine = &self.machine;

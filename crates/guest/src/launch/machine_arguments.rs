@@ -6,8 +6,8 @@ use numalab_formats::WriteError;
 use numalab_formats::qemu::{self, Smp};
 use numalab_topology::{Finding, Machine, Severity};
 
-use super::board;
 use super::host_memory::HostMemory;
+use crate::board::Board;
 use crate::qemu::Abilities;
 use numalab_image::Architecture;
 
@@ -30,7 +30,8 @@ pub fn machine_arguments(
     }
     let mut losses = written.losses;
     losses.extend(unusable_latencies(machine));
-    Ok(MachineArguments { words: board::levels(architecture, written.output.words()), losses })
+    let words = Board::of(architecture).levels(written.output.words());
+    Ok(MachineArguments { words, losses })
 }
 
 /// Writes the machine's cpus and the sum of its memory, with these tables. QEMU generates its own

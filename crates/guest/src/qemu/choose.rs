@@ -9,6 +9,7 @@ use numalab_host::{Classed, CommandError, on_path, output_of, tool};
 
 use super::abilities::Abilities;
 use super::version::Version;
+use crate::board::Board;
 use numalab_image::package::PackageError;
 use numalab_image::{Architecture, Cache, CacheError, EntryKind};
 
@@ -44,7 +45,7 @@ pub struct Qemu {
 /// Reason why there is no suitable QEMU.
 #[derive(Debug, thiserror::Error)]
 pub enum QemuError {
-    #[error("no {} on this machine", program_of(*.architecture))]
+    #[error("no {} on this machine", Board::of(*.architecture).program)]
     Absent { architecture: Architecture },
     #[error("{program} is {version}{}: this guest needs {needs}", if *.plugins { "" } else { " without -plugin" })]
     Unfit {
@@ -71,14 +72,17 @@ pub enum QemuError {
 impl Classed for QemuError {
     fn remedy(&self) -> Option<String> {
         match self {
-            Self::Absent { architecture: Architecture::X86_64 } => {
-                Some("apt-get install qemu-system-x86".to_owned())
+            Self::Absent { architecture } => {
+                let Board { packages, is_pc, .. } = Board::of(*architecture);
+                let newer = match is_pc {
+                    true => String::new(),
+                    false => format!(
+                        ", or on Debian 12: numalab guest image --fetch-qemu --arch {}",
+                        architecture.name()
+                    ),
+                };
+                Some(format!("apt-get install {}{newer}", packages[0]))
             }
-            Self::Absent { architecture } => Some(format!(
-                "apt-get install qemu-system-arm, or on Debian 12: numalab guest image --fetch-qemu \
-                 --arch {}",
-                architecture.name()
-            )),
             Self::Unfit { architecture, .. } => Some(format!(
                 "use Debian 13's QEMU, or on Debian 12: numalab guest image --fetch-qemu --arch {} \
                  (unpacks Debian's newer one into the cache, installs nothing)",
@@ -94,14 +98,15 @@ impl QemuNeeds {
     fn met_by(&self, qemu: &Qemu) -> bool {
         qemu.version >= self.least_version.unwrap_or(OLDEST).max(OLDEST)
             && (qemu.abilities.plugins || !self.plugins)
-            && (!self.firmware || qemu.firmware().is_some())
+            && (!self.firmware || qemu.firmware(Board::of(self.architecture)).is_some())
     }
 
     fn in_words(&self) -> String {
         let version = self.least_version.unwrap_or(OLDEST);
-        let asked =
-            [(self.plugins, "-plugin"), (self.firmware, "UEFI firmware (qemu-efi-aarch64)")];
-        let also: Vec<&str> = asked.iter().filter(|(is, _)| *is).map(|(_, what)| *what).collect();
+        let firmware = Board::of(self.architecture).firmware.as_ref().filter(|_| self.firmware);
+        let firmware = firmware.map(|file| format!("UEFI firmware ({})", file.package));
+        let plugins = self.plugins.then(|| "-plugin".to_owned());
+        let also: Vec<String> = plugins.into_iter().chain(firmware).collect();
         match also[..] {
             [] => format!("{version} or later"),
             _ => format!("{version} or later with {}", also.join(" and ")),
@@ -147,7 +152,7 @@ impl Qemu {
     }
 
     fn installed_for(architecture: Architecture) -> Result<Self, QemuError> {
-        let program = on_path(program_of(architecture));
+        let program = on_path(Board::of(architecture).program);
         Self::at(program.ok_or(QemuError::Absent { architecture })?, Vec::new())
     }
 
@@ -156,10 +161,10 @@ impl Qemu {
         self.version >= LOCKS_CODE
     }
 
-    /// Returns the UEFI firmware for aarch64 at its distribution's path.
-    pub(crate) fn firmware(&self) -> Option<PathBuf> {
+    /// Returns a machine's UEFI firmware at its distribution's path.
+    pub(crate) fn firmware(&self, board: &Board) -> Option<PathBuf> {
         let prefix = self.program.parent()?.parent()?;
-        Some(prefix.join("share/qemu-efi-aarch64/QEMU_EFI.fd")).filter(|file| file.is_file())
+        Some(prefix.join(board.firmware.as_ref()?.file)).filter(|file| file.is_file())
     }
 
     /// Returns a command that starts QEMU, with the paths that an unpacked one needs to find its
@@ -200,21 +205,13 @@ impl Qemu {
         for entry in cache.entries()?.into_iter().rev() {
             if entry.kind == EntryKind::Qemu {
                 let tree = cache.path(EntryKind::Qemu, &entry.name);
-                let program = tree.join("usr/bin").join(program_of(architecture));
+                let program = tree.join("usr/bin").join(Board::of(architecture).program);
                 if program.exists() {
                     found.push(Self::at(program, vec![tree])?);
                 }
             }
         }
         Ok(found)
-    }
-}
-
-/// Returns the program that emulates machines with this processor.
-pub(super) const fn program_of(architecture: Architecture) -> &'static str {
-    match architecture {
-        Architecture::X86_64 => "qemu-system-x86_64",
-        Architecture::Aarch64 => "qemu-system-aarch64",
     }
 }
 

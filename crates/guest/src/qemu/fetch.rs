@@ -2,22 +2,10 @@
 
 use std::fs;
 
-use super::choose::{Qemu, QemuError, program_of};
+use super::choose::{Qemu, QemuError};
+use crate::board::Board;
 use numalab_image::package::{self, PackageError};
 use numalab_image::{Architecture, Cache, CacheError, EntryKind};
-
-/// UEFI for aarch64, through which Linux gets a machine's ACPI tables.
-const FIRMWARE_PACKAGE: &str = "qemu-efi-aarch64";
-
-/// Returns the packages of the emulator, its shared and data files, and a PC's firmware.
-const fn packages(architecture: Architecture) -> &'static [&'static str] {
-    match architecture {
-        Architecture::X86_64 => {
-            &["qemu-system-x86", "qemu-system-common", "qemu-system-data", "seabios"]
-        }
-        Architecture::Aarch64 => &["qemu-system-arm", "qemu-system-common", "qemu-system-data"],
-    }
-}
 
 impl Qemu {
     /// Downloads QEMU for a guest's processor from the backports of this Debian release; nothing is
@@ -27,15 +15,16 @@ impl Qemu {
         architecture: Architecture,
         note: &mut dyn FnMut(&str),
     ) -> Result<Self, QemuError> {
+        let board = Board::of(architecture);
         let _lock = cache.lock()?;
         let archive = package::backports(cache, Architecture::X86_64, note)?;
-        let records = package::closure(&archive, packages(architecture), &|_| true)?;
+        let records = package::closure(&archive, board.packages, &|_| true)?;
         let mut name = format!("backports-{}", records[0].entry_name());
         let mut wanted: Vec<_> = records.into_iter().map(|record| (&archive, record)).collect();
         let with_firmware;
-        if architecture == Architecture::Aarch64 {
+        if let Some(own) = &board.firmware {
             with_firmware = package::with_firmware(cache, note)?;
-            let firmware = with_firmware.record(FIRMWARE_PACKAGE)?;
+            let firmware = with_firmware.record(own.package)?;
             name = format!("{name}-{}", firmware.entry_name());
             wanted.push((&with_firmware, firmware));
         }
@@ -49,6 +38,6 @@ impl Qemu {
             }
             Ok::<_, PackageError>(())
         })?;
-        Self::at(tree.join("usr/bin").join(program_of(architecture)), vec![tree])
+        Self::at(tree.join("usr/bin").join(board.program), vec![tree])
     }
 }

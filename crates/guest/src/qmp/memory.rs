@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::{fmt, io};
 
 use numalab_formats::size::format_rounded;
-use numalab_host::proc::{NumaMapping, address_range, numa_maps};
-use numalab_host::{Root, base_page_bytes};
+use numalab_host::proc::{NumaMapping, PageBytes, address_range, numa_maps};
+use numalab_host::{Root, usual_page_bytes};
 use numalab_topology::NodeId;
 
 use super::client::{QmpClient, QmpError};
@@ -50,11 +50,11 @@ impl fmt::Display for MemoryProof {
 pub fn prove_memory(qemu: &mut QmpClient, process: u32) -> Result<Vec<MemoryProof>, QmpError> {
     let read = |name: &str| read_account(&format!("proc/{process}/{name}"));
     let (maps, numa_maps) = (read("maps")?, read("numa_maps")?);
-    let before = mappings(&maps, &numa_maps);
+    let (before, page_bytes) = (mappings(&maps, &numa_maps), usual_page_bytes(&Root::live()));
     // Only the start of a mapping can be the start of a block.
     let is_start = |address| before.iter().any(|mapping| mapping.line.start == address);
     let blocks = ram_blocks(qemu, &is_start)?;
-    Ok(blocks.into_iter().map(|block| proof(block, &before)).collect())
+    Ok(blocks.into_iter().map(|block| proof(block, &before, page_bytes)).collect())
 }
 
 fn read_account(path: &str) -> Result<String, QmpError> {
@@ -74,10 +74,10 @@ struct Mapping {
 fn mappings(maps: &str, text: &str) -> Vec<Mapping> {
     let ends: BTreeMap<u64, u64> = maps.lines().filter_map(address_range).collect();
     let joined = |line: NumaMapping| Some(Mapping { end: *ends.get(&line.start)?, line });
-    numa_maps(text, base_page_bytes()).filter_map(joined).collect()
+    numa_maps(text).filter_map(joined).collect()
 }
 
-fn proof(block: RamBlock, mappings: &[Mapping]) -> MemoryProof {
+fn proof(block: RamBlock, mappings: &[Mapping], unprinted: PageBytes) -> MemoryProof {
     let end = block.address.saturating_add(block.size_bytes);
     let mut policies = Vec::new();
     let mut bytes_by_node = BTreeMap::new();
@@ -88,9 +88,9 @@ fn proof(block: RamBlock, mappings: &[Mapping]) -> MemoryProof {
         if !policies.contains(&line.policy) {
             policies.push(line.policy.clone());
         }
-        for (node, bytes) in line.bytes_by_node() {
+        for (node, bytes) in line.bytes_by_node(unprinted) {
             *bytes_by_node.entry(node).or_default() += bytes;
-            *bytes_by_page.entry(line.page_bytes).or_default() += bytes;
+            *bytes_by_page.entry(line.page_bytes(unprinted)).or_default() += bytes;
         }
     }
     MemoryProof { block, policies, bytes_by_node, bytes_by_page }
@@ -113,11 +113,12 @@ mod tests {
                          7f2dc0000000 bind:0 file=/memfd:m0 huge dirty=2 N0=2 kernelpagesize_kB=2048\n\
                          7f2e14c00000 default anon=64 N0=64 kernelpagesize_kB=4\n";
         let mappings = mappings(maps, numa_maps);
-        let small = proof(block("m1", 0x7f2d_8000_0000), &mappings);
+        let sizes = PageBytes { base: 4096, pool: 1 << 20 };
+        let small = proof(block("m1", 0x7f2d_8000_0000), &mappings, sizes);
         assert_eq!(small.policies, ["bind:1"]);
         let expected = BTreeMap::from([(NodeId(0), 4096), (NodeId(1), 8192)]);
         assert_eq!(small.bytes_by_node, expected);
-        let huge = proof(block("m0", 0x7f2d_c000_0000), &mappings);
+        let huge = proof(block("m0", 0x7f2d_c000_0000), &mappings, sizes);
         assert_eq!(huge.bytes_by_page, BTreeMap::from([(2 << 20, 4 << 20)]));
     }
 }

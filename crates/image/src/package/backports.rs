@@ -35,9 +35,9 @@ pub fn packages_for(
     architecture: Architecture,
     note: &mut dyn FnMut(&str),
 ) -> Result<Archive, PackageError> {
-    match architecture {
-        Architecture::X86_64 => Ok(Archive::host()),
-        Architecture::Aarch64 => debian(cache, "", architecture, note),
+    match architecture.foreign() {
+        None => Ok(Archive::host()),
+        Some(_) => debian(cache, "", architecture, note),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Transfers of lines from other vCPUs' caches.
 
 use super::{Access, Active, Engine};
+use crate::cache::Cache;
 use crate::cost::ps;
 use crate::counters::Kind;
 use crate::owners::{Found, Who};
@@ -46,7 +47,7 @@ impl Active<'_> {
             || is_load && upgraded.has(number, begin_ps) && !self.state.polls(access.address);
         if leaves {
             self.state.look(access.address, access.kind);
-            self.caches.iter().for_each(|cache| cache.lose(access.address));
+            Cache::lose_all(self.caches, access.address);
         }
         leaves
     }
@@ -162,13 +163,13 @@ impl Engine {
         ps(if is_one { transfers.group_ns } else { transfers.node_ns[node][node] })
     }
 
-    /// Invalidates a line in the caches of the vCPU from which a store takes it.
-    pub(super) fn take_away(&self, address: u64, by: usize, from: usize) {
-        self.vcpus[from].caches.iter().for_each(|cache| cache.lose(address));
+    /// Invalidates a line in the caches of the vCPU from which a store takes it; returns true if
+    /// they had modified it.
+    pub(super) fn take_away(&self, address: u64, by: usize, from: usize) -> bool {
+        let modified = Cache::lose_all(&self.vcpus[from].caches, address);
         let group = self.groups[from];
-        if self.groups[by] != group {
-            self.shared[group].lock().iter().for_each(|cache| cache.lose(address));
-        }
+        let is_apart = self.groups[by] != group;
+        is_apart && Cache::lose_all(self.shared[group].lock().iter(), address) || modified
     }
 
     /// Returns the cost of a line's transfer between two cpus.

@@ -99,7 +99,7 @@ impl Active<'_> {
     }
 
     /// Writes a line to memory, without waiting for it.
-    fn written_back(&self, line: u64, time_ps: u64) {
+    pub(super) fn written_back(&self, line: u64, time_ps: u64) {
         if let Some(node) = self.engine.map.node(line) {
             self.figures.nodes[node].written_back.add(1);
             self.queued(time_ps, node, [0, 1 << self.engine.line_shift]);

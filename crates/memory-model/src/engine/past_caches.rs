@@ -2,6 +2,7 @@
 
 use super::charge::Reached;
 use super::{Access, Active};
+use crate::cache::Cache;
 use crate::counters::Kind;
 use crate::elsewhere::{Shadow, There, Went, Written};
 use crate::outcome::{Outcome, Source};
@@ -72,7 +73,7 @@ impl Active<'_> {
     /// Removes the line from all caches that see the store; modified data goes to memory first.
     pub(super) fn leaves_caches(&mut self, access: Access) {
         let (engine, address) = (self.engine, access.address);
-        self.caches.iter().for_each(|cache| cache.lose(address));
+        let mut modified = Cache::lose_all(self.caches, address);
         let group = engine.groups[self.vcpu];
         if let Some(thread) = self.thread {
             let packed = engine.packed.as_ref().and_then(|(_, shared)| shared.as_ref());
@@ -81,12 +82,16 @@ impl Active<'_> {
                 .filter(|shared| !shared.is_alike(thread, group, &engine.shared))
                 .for_each(|shared| shared.lose(thread, address));
         }
-        engine.shared[group].lock().iter().for_each(|cache| cache.lose(address));
-        let Some(owners) = &engine.owners else { return };
-        self.state.look(address, access.kind);
-        if owners.forget(address >> engine.line_shift, self.vcpu) {
-            let others = (0..engine.vcpus.len()).filter(|&other| other != self.vcpu);
-            others.for_each(|other| engine.take_away(address, self.vcpu, other));
+        modified |= Cache::lose_all(engine.shared[group].lock().iter(), address);
+        if let Some(owners) = &engine.owners {
+            self.state.look(address, access.kind);
+            if owners.forget(address >> engine.line_shift, self.vcpu) {
+                let others = (0..engine.vcpus.len()).filter(|&other| other != self.vcpu);
+                others.for_each(|other| modified |= engine.take_away(address, self.vcpu, other));
+            }
+        }
+        if modified {
+            self.written_back(address, self.time_ps.get());
         }
     }
 

@@ -1,5 +1,6 @@
 //! The settings of a study for a Linux guest.
 
+use numalab_image::Architecture;
 use numalab_study::BackendKind;
 
 use crate::common_settings::{
@@ -52,7 +53,7 @@ pub(crate) const KIND: BackendKind = BackendKind {
 };
 
 settings! {
-    ARCH = "arch", OneOf(&["x86_64", "aarch64"]), "",
+    ARCH = "arch", OneOf(&Architecture::NAMES), "",
         "its processor, as for --arch; this machine's by default";
     ACCEL = "accel", OneOf(&["auto", "kvm", "tcg"]), "auto",
         "the accelerator that runs its instructions";

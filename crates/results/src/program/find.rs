@@ -155,33 +155,37 @@ impl RemoteCost {
             };
             if remote > local { 1.0 - local / remote } else { 0.0 }
         };
-        let extra_ns = |accesses: &RegionAccesses| {
-            let share = beyond(accesses.cpu_node, accesses.memory_node);
-            accesses.waits().waited_ns as f64 * share
-        };
-        let of_region = |region: &Region| {
-            let costs = region.accesses.iter().map(|accesses| (extra_ns(accesses), accesses));
-            let costs: Vec<_> = costs.collect();
-            let (_, worst) = costs.iter().max_by(|one, other| one.0.total_cmp(&other.0))?;
-            Some(RemoteRegion {
-                region: region.clone(),
-                remote_ns: costs.iter().map(|(ns, _)| ns).sum(),
-                cpu_node: worst.cpu_node,
-                memory_node: worst.memory_node,
-            })
-        };
-        let all: Vec<RemoteRegion> = program.regions.iter().filter_map(of_region).collect();
-        let accesses = program.regions.iter().flat_map(|region| &region.accesses);
-        let remote_ns = all.iter().map(|region| region.remote_ns).sum();
+        let (mut memory_ns, mut remote_ns) = (0.0, 0.0);
         let mut by_thread: BTreeMap<u32, f64> = BTreeMap::new();
-        for accesses in accesses.clone() {
-            *by_thread.entry(accesses.thread).or_default() += extra_ns(accesses);
+        let mut regions = Vec::new();
+        for region in &program.regions {
+            let mut of_region_ns = 0.0;
+            let mut worst: Option<(f64, &RegionAccesses)> = None;
+            for accesses in &region.accesses {
+                let waited_ns = accesses.waits().waited_ns as f64;
+                let extra_ns = waited_ns * beyond(accesses.cpu_node, accesses.memory_node);
+                memory_ns += waited_ns;
+                of_region_ns += extra_ns;
+                *by_thread.entry(accesses.thread).or_default() += extra_ns;
+                if worst.is_none_or(|(most_ns, _)| extra_ns >= most_ns) {
+                    worst = Some((extra_ns, accesses));
+                }
+            }
+            remote_ns += of_region_ns;
+            let is_named = of_region_ns >= NAMED_SHARE * time_ns.max(1.0);
+            if let Some((_, RegionAccesses { cpu_node, memory_node, .. })) =
+                worst.filter(|_| is_named)
+            {
+                regions.push(RemoteRegion {
+                    region: region.clone(),
+                    remote_ns: of_region_ns,
+                    cpu_node: *cpu_node,
+                    memory_node: *memory_node,
+                });
+            }
         }
-        let slowest = by_thread.into_iter().max_by(|one, other| one.1.total_cmp(&other.1));
-        let named = |region: &RemoteRegion| region.remote_ns >= NAMED_SHARE * time_ns.max(1.0);
-        let mut regions: Vec<RemoteRegion> = all.into_iter().filter(named).collect();
         regions.sort_by(|one, other| other.remote_ns.total_cmp(&one.remote_ns));
-        let memory_ns = accesses.map(|accesses| accesses.waits().waited_ns as f64).sum();
+        let slowest = by_thread.into_iter().max_by(|one, other| one.1.total_cmp(&other.1));
         Self { time_ns, memory_ns, remote_ns, slowest, regions }
     }
 }

@@ -125,9 +125,10 @@ fn waits_on(descriptor: u64) -> bool {
 mod tests {
     use super::super::super::schedule::Schedule;
     use super::*;
+    use crate::target::Target;
 
     fn program() -> Program {
-        Program::new(Schedule::new(&[0], &[0]), "x86_64").unwrap()
+        Program::new(Schedule::new(&[0], &[0]), Target::of("x86_64").unwrap()).unwrap()
     }
 
     /// Returns the address of a time in the kernel's layout.

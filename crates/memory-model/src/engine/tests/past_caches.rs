@@ -61,6 +61,17 @@ fn a_line_that_caches_have_leaves_them_when_it_is_written_past_them() {
 }
 
 #[test]
+fn a_modified_line_goes_to_memory_before_it_is_written_past_the_caches() {
+    for (first, written_back) in [(WRITE, 64), (STREAM, 0)] {
+        let engine =
+            engine_of(&format!("cpus=0.0,memory=64M.64M,latency=100.250/250.100,{CORE},{CACHES}"));
+        stores(&engine, first, 0..64 * 2);
+        stores(&engine, STREAM, 0..64 * 2);
+        assert_eq!(engine.counters.of(0, 0).nodes[0].written_back.get(), written_back);
+    }
+}
+
+#[test]
 fn a_line_leaves_the_caches_of_all_vcpus_that_are_known_to_have_it() {
     let engine = engine_of(&format!(
         "cpus=0.1.1,memory=64M.64M,latency=100.250/250.100,mode=virtual,stages=core+owners,{CACHES}"
