@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use numalab_host::proc::{descendants, memory_text, numa_maps};
-use numalab_host::{base_page_bytes, data_files};
+use numalab_host::{Root, data_files, usual_page_bytes};
 use numalab_topology::NodeId;
 
 /// The size below which the place of a file's pages does not matter.
@@ -30,15 +30,16 @@ pub(super) fn reading<T>(work: impl FnOnce() -> T) -> (T, FilesSeen) {
 /// Runs work, and returns the large files that child processes read meanwhile, with the nodes of what
 /// they map.
 pub fn reading_from_nodes<T>(work: impl FnOnce() -> T) -> (T, FilesSeen) {
+    let sizes = usual_page_bytes(&Root::live());
     watched(work, |found, process| {
         for path in data_files(process) {
             found.entry(path).or_default();
         }
         let text = memory_text(process, "numa_maps").unwrap_or_default();
-        for mapping in numa_maps(&text, base_page_bytes()) {
+        for mapping in numa_maps(&text) {
             let name = mapping.file.as_ref().map(Path::new);
             let Some(nodes) = name.and_then(|name| found.get_mut(name)) else { continue };
-            for (node, bytes) in mapping.bytes_by_node() {
+            for (node, bytes) in mapping.bytes_by_node(sizes) {
                 let most = nodes.entry(node).or_default();
                 *most = bytes.max(*most);
             }
