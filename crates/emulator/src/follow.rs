@@ -89,6 +89,20 @@ pub unsafe extern "C" fn block(index: c_uint, block: *mut c_void) {
     }
 }
 
+/// Called instead of [`block`] for the first block of a page, and for those with CPUID.
+///
+/// # Safety
+/// As for [`block`].
+pub unsafe extern "C" fn served_block(index: c_uint, of: *mut c_void) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { block(index, of) };
+    let Some((plugin, program)) = program() else { return };
+    if plugin.engine.gate.is_open() {
+        // SAFETY: guaranteed by the caller: `translate` passed it.
+        program.is_served(index, unsafe { &*of.cast_const().cast() });
+    }
+}
+
 /// Called when a thread accesses memory by an instruction that is neither a call nor a return, and
 /// stores nothing past the caches.
 ///

@@ -15,7 +15,9 @@ use crate::follow;
 use crate::marker;
 use crate::once::OncePerProcess;
 use crate::plugin::Plugin;
-use crate::program::{Block, Calling, Instruction, Program, is_call, is_pause, is_return};
+use crate::program::{
+    Block, Calling, Instruction, Program, is_call, is_cpuid, is_pause, is_return,
+};
 use crate::waiting::{WAITED_NS, is_wait};
 use numalab_memory_model::counters::Kind;
 use numalab_memory_model::engine::{Access, Active, By, Place};
@@ -139,9 +141,14 @@ fn block_begins(
     (count, flow): (usize, Option<&'static BlockFlow>),
 ) -> (Execute, *mut c_void) {
     let pauses = code.iter().any(|(bytes, size)| is_pause(&bytes[..*size]));
-    let block = Block { instructions: count as u64, flow, place, pauses };
+    let cpuids = code.iter().filter(|(bytes, size)| is_cpuid(&bytes[..*size])).count() as u64;
+    let block = Block { instructions: count as u64, flow, place, pauses, cpuids };
     let (execute, kept): (Execute, _) = match (&plugin.program, &plugin.flows) {
-        (Some(program), _) => (follow::block, program.blocks.keep(&[block])),
+        (Some(program), _) => {
+            let is_served = program.is_new_code(place) || cpuids > 0;
+            let execute = if is_served { follow::served_block } else { follow::block };
+            (execute, program.blocks.keep(&[block]))
+        }
         (None, Some(flows)) => (begin_block_of_flow, flows.blocks.keep(&[block])),
         (None, None) => return (begin_block, number(count)),
     };

@@ -32,17 +32,20 @@ mod turns;
 mod world;
 
 use std::cell::{RefCell, UnsafeCell};
+use std::collections::BTreeSet;
 use std::ffi::c_uint;
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use numalab_memory_model::counters::Kind;
-use numalab_memory_model::engine::Engine;
+use numalab_memory_model::engine::{Engine, Place};
 use numalab_memory_model::gate::Change;
+use numalab_memory_model::machine::SystemCall;
 use numalab_memory_model::marker::Marker;
+use numalab_memory_model::space::PAGE_BYTES;
 
 use clocks::Clocks;
-pub use code::{Block, Calling, Instruction, Kept, Made, is_pause};
+pub use code::{Block, Calling, Instruction, Kept, Made, is_cpuid, is_pause};
 pub use family::{Began, has_come_to};
 use indices::Indices;
 pub use schedule::Schedule;
@@ -62,6 +65,8 @@ pub struct Program {
     /// Instructions that access memory.
     pub instructions: Kept<Instruction>,
     pub blocks: Kept<Block>,
+    /// Pages with translated code, by number.
+    code_pages: Mutex<BTreeSet<u64>>,
     numbers: Numbers,
     clocks: Clocks,
     turns: Turns,
@@ -95,6 +100,7 @@ impl Program {
             target,
             instructions: Kept::default(),
             blocks: Kept::default(),
+            code_pages: Mutex::default(),
             numbers: target.calls?,
             clocks: Clocks::new(),
             turns: Turns::new(schedule),
@@ -111,6 +117,23 @@ impl Program {
         match thread.block(block) {
             Goes::On if !self.turns.has_news() => {}
             goes => self.turn_over(index, goes),
+        }
+    }
+
+    /// Returns true the first time that code on this page is translated.
+    pub fn is_new_code(&self, place: Place) -> bool {
+        lock(&self.code_pages).insert(place.address / PAGE_BYTES)
+    }
+
+    /// Lets the thread at this QEMU index wait for what the kernel or a hypervisor does for a block that
+    /// it has entered.
+    pub fn is_served(&self, index: c_uint, block: &Block) {
+        let Some(seat) = self.seat(index) else { return };
+        let Some(world) = self.in_turn(seat) else { return };
+        world.runs_code(seat, block.place.address);
+        if block.cpuids > 0 {
+            let kind = SystemCall::Cpuid(block.cpuids);
+            world.in_kernel(seat, |active, shadow| active.calls(kind, shadow));
         }
     }
 

@@ -6,6 +6,7 @@ mod affinity;
 mod allowed;
 pub mod bounded;
 mod cgroup;
+mod child;
 mod clock;
 mod command;
 mod directory_lock;
@@ -54,6 +55,7 @@ pub use affinity::{
 };
 pub use allowed::allowed_now;
 pub use cgroup::{CpuQuota, cpu_quota};
+pub use child::SmallProgram;
 pub use clock::{
     UtcTime, children_cpu_ns, cpu_ns_of, monotonic_ns, monotonic_raw_ns, process_cpu_ns, unix_ns,
 };

@@ -223,6 +223,12 @@ impl Space {
         own
     }
 
+    /// Returns the touched pages of a range that are no part of huge pages, by number.
+    pub fn small_pages(&self, numbers: Range<u64>) -> impl Iterator<Item = (u64, &Page)> {
+        let touched = self.pages.range(numbers).map(|(number, page)| (*number, page));
+        touched.filter(|(number, page)| !is_huge(number * PAGE_BYTES, page.frame))
+    }
+
     /// Removes a mapping with its pages and their policy; returns the same as [`Self::discard`].
     pub fn unmap(&mut self, numbers: Range<u64>) -> u64 {
         self.forget_placement(&numbers);

@@ -124,6 +124,8 @@ metrics! {
     FileLoad("file-load", Nanoseconds, LowerIsBetter, false),
     /// The time to free a page that was stored to, in nanoseconds.
     PageFree("page-free", Nanoseconds, LowerIsBetter, false),
+    /// The time to unmap a page of a file, in nanoseconds.
+    PageUnmap("page-unmap", Nanoseconds, LowerIsBetter, false),
     /// The time of the first stores to all pages of 2 MiB for which huge pages are requested, in
     /// nanoseconds.
     HugeStore("huge-store", Nanoseconds, LowerIsBetter, false),
@@ -139,6 +141,16 @@ metrics! {
     /// The time from the call that wakes a thread until it runs on another cpu, which was idle, in
     /// nanoseconds.
     Wake("wake", Nanoseconds, LowerIsBetter, false),
+    /// The time to open a file by its path, in nanoseconds.
+    FileOpen("file-open", Nanoseconds, LowerIsBetter, false),
+    /// The time to create a process with next to no memory and to remove it at its end, in nanoseconds.
+    Fork("fork", Nanoseconds, LowerIsBetter, false),
+    /// The time that a small page of private memory adds to that, in nanoseconds.
+    ForkPage("fork-page", Nanoseconds, LowerIsBetter, false),
+    /// The time to start a program that ends at once, in nanoseconds.
+    Execute("execute", Nanoseconds, LowerIsBetter, false),
+    /// The time of the instruction CPUID, which a hypervisor executes, in nanoseconds.
+    Cpuid("cpuid", Nanoseconds, LowerIsBetter, false),
     /// The time from the start of the first worker to the end of the last one, in seconds.
     Elapsed("elapsed", Seconds, LowerIsBetter, true),
     /// The share of frames on the node of the requesting cpu, from 0 to 1.

@@ -71,6 +71,9 @@ impl Program {
             self.reports_before_waiting(seat);
         }
         let Some(world) = self.in_turn(seat) else { return false };
+        if call == Some(Call::ExitGroup) {
+            world.tears_down(seat);
+        }
         // The call may give the turn away, after which the world must not be used: the thread's
         // work is accounted first.
         let now_ps = self.leaves(world, seat);
@@ -123,7 +126,7 @@ impl Program {
         let cpus = self.turns.order().schedule.own_cpus(seat).map(<[usize]>::to_vec);
         let Some(world) = self.in_turn(seat) else { return };
         let thread = &world.threads[seat];
-        let (policy, now_ps) = (thread.placement.clone(), thread.time_ps());
+        let (policy, now_ps) = (thread.placement.clone(), thread.time_ps() + world.becomes_ps());
         let began = self.turns.order().schedule.began(Some(now_ps));
         began.write(world.engine.arguments.report.as_deref());
         let keeps = exec::Keeps { cpus, policy };
@@ -156,15 +159,16 @@ impl Program {
         if is_child {
             self.is_child(seat);
         }
-        let copies = pending.filter(|of| is_fork && copies_pages(of.call, &of.arguments));
-        if let (Some(_), 0.., Some(world)) = (copies, value, self.in_turn(seat)) {
-            world.forks(!is_child);
-        }
+        let copies = |of: &Pending| value >= 0 && is_fork && copies_pages(of.call, &of.arguments);
+        let copies = pending.as_ref().is_some_and(copies);
         if let Some(world) = self.in_turn(seat) {
+            if copies {
+                world.forks(!is_child);
+            }
             if let Some(pending) = pending {
                 self.returned(world, seat, pending, value);
             }
-            world.takes_call(seat, pending.map(|of| of.call), value);
+            world.takes_call(seat, pending.map(|of| of.call), value, copies);
         }
         match pending.map(|of| (of.call, of.arguments)) {
             Some((Call::Yield, _)) => self.lets_others(seat, Leave::GivesWay),

@@ -22,6 +22,8 @@ pub struct Block {
     pub place: Place,
     /// True if it contains a spin-wait hint (`pause`, `yield`).
     pub pauses: bool,
+    /// The number of CPUID instructions.
+    pub cpuids: u64,
 }
 
 impl Hash for Block {
@@ -85,6 +87,11 @@ pub struct Made {
 /// C6.2).
 pub fn is_pause(code: &[u8]) -> bool {
     matches!(code, [0xf3, 0x90] | [0x3f | 0x5f, 0x20, 0x03, 0xd5])
+}
+
+/// Returns true for CPUID, which a hypervisor executes (Intel SDM, volume 3, 26.1.2).
+pub fn is_cpuid(code: &[u8]) -> bool {
+    matches!(code, [0x0f, 0xa2])
 }
 
 /// Values that QEMU keeps pointers to, and that are never freed. Those of a block are side by side.

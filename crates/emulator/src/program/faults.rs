@@ -4,8 +4,9 @@
 use std::ops::Range;
 
 use numalab_memory_model::arguments::MOST_ALTERNATIVES;
+use numalab_memory_model::cost::ps;
 use numalab_memory_model::engine::{Active, Shadow, There};
-use numalab_memory_model::machine::Fault;
+use numalab_memory_model::machine::{Fault, SystemCall};
 use numalab_memory_model::space::{PAGE_BYTES, Page, block};
 
 use super::calls::pages;
@@ -72,9 +73,49 @@ impl World {
         });
     }
 
-    /// Lets the seat's thread wait for the kernel to free pages.
-    fn frees(&mut self, seat: usize, number: u64) {
-        self.in_kernel(seat, |active, shadow| active.frees(number, shadow));
+    /// Lets the seat's thread wait for the kernel to free pages, and to unmap pages of files.
+    fn frees(&mut self, seat: usize, pages: u64, of_files: u64) {
+        self.in_kernel(seat, |active, shadow| active.frees(pages, of_files, shadow));
+    }
+
+    /// Lets the seat's thread wait for the kernel to map the page of its code at this address.
+    pub fn runs_code(&mut self, seat: usize, address: u64) {
+        let number = address / PAGE_BYTES;
+        // Pages that were stored to or loaded from are mapped already.
+        if self.space.node_of(number).is_none() && self.mapped.insert(number / AROUND) {
+            self.in_kernel(seat, |active, shadow| active.faults(Fault::File, shadow));
+        }
+    }
+
+    /// Lets the seat's thread wait for the kernel to remove the memory of the process at its end.
+    pub fn tears_down(&mut self, seat: usize) {
+        let (pages, of_files) = self.own_pages();
+        self.frees(seat, pages, of_files);
+    }
+
+    /// Returns the time in which the kernel replaces the process's program by another one.
+    pub fn becomes_ps(&self) -> u64 {
+        let machine = &self.engine.arguments.machine;
+        let (pages, of_files) = self.own_pages();
+        let faults_ns = machine.faults.map_or(0.0, |faults| faults.frees_ns(pages, of_files));
+        let call_ns = machine.calls.map_or(0.0, |calls| calls.takes_ns(SystemCall::Execute));
+        ps(faults_ns + call_ns)
+    }
+
+    /// Returns the number of small pages that only this process has, and of mapped pages of files.
+    fn own_pages(&self) -> (u64, u64) {
+        let own = self.space.small_pages(0..u64::MAX);
+        let own = own.filter(|(number, page)| !page.is_shared && !self.is_inherited(*number));
+        (own.count() as u64, self.mapped.len() as u64 * AROUND)
+    }
+
+    /// Returns the number of pages with entries of page tables that a child gets: it maps files
+    /// again.
+    pub fn pages_for_child(&self) -> u64 {
+        let small = |numbers| self.space.small_pages(numbers).count() as u64;
+        let files = self.regions.all().iter().filter(|region| region.is_file());
+        let of_files = files.map(|file| small(file.start / PAGE_BYTES..file.end / PAGE_BYTES));
+        small(0..u64::MAX).saturating_sub(of_files.sum())
     }
 
     /// Lets the seat's thread wait for the kernel's work, which is no part of a block's own time.
@@ -172,25 +213,31 @@ impl World {
     }
 
     pub fn discard(&mut self, seat: usize, address: u64, length: u64) {
-        self.forgets(address, length);
+        let of_files = self.forgets(address, length);
         let own = self.space.discard(pages(address, length));
-        self.frees(seat, own);
+        self.frees(seat, own, of_files);
     }
 
     pub fn unmap(&mut self, seat: usize, address: u64, length: u64) {
-        self.forgets(address, length);
+        let of_files = self.forgets(address, length);
         let own = self.space.unmap(pages(address, length));
-        self.frees(seat, own);
+        self.frees(seat, own, of_files);
     }
 
-    /// Forgets pages that are about to be freed.
-    fn forgets(&mut self, address: u64, length: u64) {
+    /// Forgets pages that are about to be freed; returns the number of mapped pages of files among them.
+    fn forgets(&mut self, address: u64, length: u64) -> u64 {
         self.forget();
         let numbers = pages(address, length);
         let around = numbers.start / AROUND..numbers.end.div_ceil(AROUND);
         let gone: Vec<u64> = self.mapped.range(around).copied().collect();
         gone.iter().for_each(|around| _ = self.mapped.remove(around));
+        let inside = |around: &u64| {
+            let mapped = around * AROUND..(around + 1) * AROUND;
+            mapped.end.min(numbers.end) - mapped.start.max(numbers.start)
+        };
+        let of_files = gone.iter().map(inside).sum();
         self.pages.remove(numbers);
+        of_files
     }
 }
 
@@ -203,6 +250,7 @@ mod tests {
     use numalab_memory_model::counters::Kind;
     use numalab_memory_model::engine::{By, Engine, PS_PER_INSTRUCTION};
     use numalab_memory_model::machine::Faults;
+    use numalab_memory_model::space::HUGE_PAGES;
 
     use super::*;
     use crate::program::code::{Calling, Instruction, Made};
@@ -219,13 +267,15 @@ mod tests {
     const PAGES: usize = 64;
 
     /// Returns a world with one running thread, on a machine with these fault times in ns: 1 for
-    /// loads, 10 for stores, 100 for copies, 1,000 for files, 10,000 for a freed page.
+    /// loads, 10 for stores, 100 for copies, 1,000 for files, 10,000 for a freed page, 100,000 for an
+    /// unmapped one.
     fn world() -> World {
         let words = ["cpus=0", "memory=1G", "distances=10", "caches=1:32K:8:64:cpu"];
         let mut arguments = Arguments::parse(words, |_| Err(String::new())).unwrap();
         let [load_ns, store_ns, copy_ns, file_ns, free_ns] = [1.0, 10.0, 100.0, 1e3, 1e4];
+        let unmap_ns = 1e5;
         arguments.machine.faults =
-            Some(Faults { load_ns, store_ns, copy_ns, file_ns, free_ns, huge_ns: None });
+            Some(Faults { load_ns, store_ns, copy_ns, file_ns, free_ns, unmap_ns, huge_ns: None });
         let engine =
             Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, || Duration::ZERO);
         let engine: &'static Engine = Box::leak(Box::new(engine.for_threads()));
@@ -316,6 +366,37 @@ mod tests {
         world.transferred(0, number..number + 1);
         assert_eq!(world.engine.counters.of(0, 0).faults_ps.get(), 11_000);
         assert_eq!(faults_ns(&mut world, &[(Load, at), (Store, at)]), [0, 0]);
+    }
+
+    #[test]
+    fn code_is_mapped_sixteen_pages_at_a_time_and_each_page_of_a_file_is_unmapped() {
+        let mut world = world();
+        let at = region(&mut world, "/usr/lib/some.so");
+        let group = (at / PAGE_BYTES).next_multiple_of(AROUND) * PAGE_BYTES;
+        let faults_ns = |world: &World| world.engine.counters.of(0, 0).faults_ps.get() / 1000;
+        world.runs_code(0, group);
+        world.runs_code(0, group + 15 * PAGE_BYTES);
+        assert_eq!(faults_ns(&world), 1000);
+        world.unmap(0, group, 2 * PAGE_BYTES);
+        assert_eq!(faults_ns(&world), 201_000, "of two pages");
+    }
+
+    #[test]
+    fn a_process_frees_what_only_it_has_and_a_child_gets_entries_for_private_memory() {
+        let mut world = world();
+        let (at, file) = (region(&mut world, ANONYMOUS), region(&mut world, "/some/file"));
+        // A page at the offset of its frame would count as part of a huge page; frames are the first ones.
+        let far = |page: &u64| (16..HUGE_PAGES - 16).contains(&(page % HUGE_PAGES));
+        let at = (at / PAGE_BYTES..).find(far).unwrap_or(0) * PAGE_BYTES;
+        let group = (file / PAGE_BYTES).next_multiple_of(AROUND) * PAGE_BYTES;
+        faults_ns(&mut world, &[(Store, at), (Store, at + PAGE_BYTES), (Load, group)]);
+        assert_eq!((world.own_pages(), world.pages_for_child()), ((2, AROUND), 2));
+        assert_eq!(world.becomes_ps(), 1_620_000_000);
+        world.forks(false);
+        world.starts_over(0);
+        assert_eq!((world.own_pages(), world.pages_for_child()), ((0, 0), 2));
+        faults_ns(&mut world, &[(Store, at)]);
+        assert_eq!(world.own_pages(), (1, 0), "a copy");
     }
 
     #[test]

@@ -277,7 +277,7 @@ mod tests {
     fn block(instructions: u64) -> &'static Block {
         let (flow, pauses) = (None, false);
         let place = Place { address: instructions, end: 2 * instructions };
-        Box::leak(Box::new(Block { instructions, flow, place, pauses }))
+        Box::leak(Box::new(Block { instructions, flow, place, pauses, cpuids: 0 }))
     }
 
     #[test]

@@ -10,6 +10,8 @@ pub enum Call {
     Unmap,
     /// mremap(2).
     Remap,
+    /// mprotect(2).
+    Protect,
     /// brk(2).
     Break,
     /// madvise(2).
@@ -69,7 +71,7 @@ pub enum Call {
 use Call::{
     Advise, Asks, BindMemory, Break, ClockSleep, ClockTime, Clone as Make, EventPoll, Execute,
     Exit, ExitGroup, Fork, Futex, GetAffinity, GetCpu, GetPolicy, Map, MigratePages, MovePages,
-    Open, Poll, PollNs, Remap, Select, SelectNs, SetAffinity, SetPolicy, Sleep, TimeOfDay,
+    Open, Poll, PollNs, Protect, Remap, Select, SelectNs, SetAffinity, SetPolicy, Sleep, TimeOfDay,
     Transfer, Unmap, Waits, WaitsForChild, Yield,
 };
 use numalab_membench::libnuma::ASKS;
@@ -80,6 +82,7 @@ const X86_64_CALLS: &[(i64, Call)] = &[
     (2, Open),
     (7, Poll),
     (9, Map),
+    (10, Protect),
     (11, Unmap),
     (12, Break),
     (17, Transfer),
@@ -173,6 +176,7 @@ const AARCH64_CALLS: &[(i64, Call)] = &[
     (220, Make),
     (221, Execute),
     (222, Map),
+    (226, Protect),
     (233, Advise),
     (235, BindMemory),
     (236, GetPolicy),
@@ -214,10 +218,11 @@ mod tests {
     use super::*;
 
     #[cfg(target_arch = "x86_64")]
-    const EXPECTED: [(i64, Call); 35] = [
+    const EXPECTED: [(i64, Call); 36] = [
         (libc::SYS_mmap, Map),
         (libc::SYS_munmap, Unmap),
         (libc::SYS_mremap, Remap),
+        (libc::SYS_mprotect, Protect),
         (libc::SYS_brk, Break),
         (libc::SYS_madvise, Advise),
         (libc::SYS_mbind, BindMemory),

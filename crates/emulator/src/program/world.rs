@@ -298,6 +298,8 @@ impl World {
         self.regions.start_over();
         (self.contention, self.time_line) = (Contention::default(), TimeLine::default());
         (self.unplaced, self.becomes, self.reported_ps) = (0, None, 0);
+        // The parent unmaps its files.
+        self.mapped.clear();
         self.latest_ps = self.threads[seat].time_ps();
     }
 

@@ -1,8 +1,9 @@
 //! Core cells: the clock frequency, L1 load-to-use latency as a multiple of a dependent add, an
-//! atomic addition, page walks that overlap, page faults and system calls.
+//! atomic addition, page walks that overlap, page faults, system calls and processes.
 
 mod calls;
 mod faults;
+mod processes;
 
 use numalab_host::{base_pages, page_size_bytes};
 use std::time::Duration;

@@ -4,7 +4,7 @@ use super::{Access, Active, Engine};
 use crate::cost::ps;
 use crate::counters::{Figure, Kind};
 use crate::elsewhere::Shadow;
-use crate::machine::{Fault, Faults, SystemCall};
+use crate::machine::{Fault, SystemCall};
 use crate::pipeline::Pipeline;
 use crate::space::{HUGE_PAGES, PAGE_BYTES, Page};
 
@@ -28,11 +28,13 @@ impl Active<'_> {
         self.is_in_kernel(&self.figures.faults_ps, ps(faults.takes_ns(fault)), shadow);
     }
 
-    /// Waits for everything in flight and then for the kernel to free a number of pages.
-    pub fn frees(&mut self, pages: u64, shadow: Option<&mut Shadow>) {
-        let faults = self.engine.arguments.machine.faults.filter(|_| pages > 0);
-        if let Some(Faults { free_ns, .. }) = faults {
-            self.is_in_kernel(&self.figures.faults_ps, ps(pages as f64 * free_ns), shadow);
+    /// Waits for everything in flight and then for the kernel to free a number of pages, and to unmap
+    /// a number of pages of files.
+    pub fn frees(&mut self, pages: u64, of_files: u64, shadow: Option<&mut Shadow>) {
+        let faults = self.engine.arguments.machine.faults.filter(|_| pages + of_files > 0);
+        if let Some(faults) = faults {
+            let takes_ns = faults.frees_ns(pages, of_files);
+            self.is_in_kernel(&self.figures.faults_ps, ps(takes_ns), shadow);
         }
     }
 

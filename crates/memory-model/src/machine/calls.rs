@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The time of a system call by its kind, in ns, 0 to 1000000000.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calls {
     /// A call that does next to nothing, such as getppid(2).
@@ -16,6 +16,23 @@ pub struct Calls {
     pub page_ns: f64,
     /// From the call that wakes a thread until it runs on a cpu that was idle.
     pub wake_ns: f64,
+    /// Opening a file by its path.
+    #[serde(default)]
+    pub open_ns: f64,
+    /// Creating a process with its own memory, of which there is next to none, and removing it at its end.
+    #[serde(default)]
+    pub fork_ns: f64,
+    /// Copying the page table's entry for a small page of private memory to that process, and removing
+    /// the copy.
+    #[serde(default)]
+    pub fork_page_ns: f64,
+    /// Starting a program that ends at once, with the process for it, which shares its parent's memory up
+    /// to then (posix_spawn(3)).
+    #[serde(default)]
+    pub execute_ns: f64,
+    /// The instruction CPUID, which a hypervisor executes for a virtual machine.
+    #[serde(default)]
+    pub cpuid_ns: f64,
 }
 
 /// Kinds of system calls.
@@ -29,6 +46,14 @@ pub enum SystemCall {
     Map,
     /// read(2), write(2) and the like, of parts of this number of pages.
     Move(u64),
+    /// open(2).
+    Open,
+    /// fork(2) of a process with this number of small pages of private memory.
+    Fork(u64),
+    /// execve(2).
+    Execute,
+    /// Not a call: this number of CPUID instructions.
+    Cpuid(u64),
 }
 
 impl Calls {
@@ -39,17 +64,29 @@ impl Calls {
             SystemCall::Yield => self.yield_ns,
             SystemCall::Map => self.map_ns,
             SystemCall::Move(pages) => self.call_ns + pages as f64 * self.page_ns,
+            // Machine files of earlier versions have no times of these calls.
+            SystemCall::Open => self.open_ns.max(self.call_ns),
+            SystemCall::Fork(pages) => {
+                self.fork_ns.max(self.call_ns) + pages as f64 * self.fork_page_ns
+            }
+            SystemCall::Execute => self.execute_ns,
+            SystemCall::Cpuid(times) => times as f64 * self.cpuid_ns,
         }
     }
 
     /// Returns all times, by name.
-    pub(super) fn all(&self) -> [(&'static str, f64); 5] {
+    pub(super) fn all(&self) -> [(&'static str, f64); 10] {
         [
             ("calls call_ns", self.call_ns),
             ("calls yield_ns", self.yield_ns),
             ("calls map_ns", self.map_ns),
             ("calls page_ns", self.page_ns),
             ("calls wake_ns", self.wake_ns),
+            ("calls open_ns", self.open_ns),
+            ("calls fork_ns", self.fork_ns),
+            ("calls fork_page_ns", self.fork_page_ns),
+            ("calls execute_ns", self.execute_ns),
+            ("calls cpuid_ns", self.cpuid_ns),
         ]
     }
 }

@@ -18,6 +18,9 @@ pub struct Faults {
     pub file_ns: f64,
     /// Freeing a page that was stored to, as in munmap(2).
     pub free_ns: f64,
+    /// Unmapping a page of a file that was mapped.
+    #[serde(default)]
+    pub unmap_ns: f64,
     /// A first store to a page of 2 MiB, all of which is cleared; by default the time of 512 pages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub huge_ns: Option<f64>,
@@ -53,14 +56,20 @@ impl Faults {
         }
     }
 
+    /// Returns the time to free pages, and to unmap pages of files, in ns.
+    pub fn frees_ns(&self, pages: u64, of_files: u64) -> f64 {
+        pages as f64 * self.free_ns + of_files as f64 * self.unmap_ns
+    }
+
     /// Returns all times, by name.
-    pub(super) fn all(&self) -> [(&'static str, f64); 6] {
+    pub(super) fn all(&self) -> [(&'static str, f64); 7] {
         [
             ("faults load_ns", self.load_ns),
             ("faults store_ns", self.store_ns),
             ("faults copy_ns", self.copy_ns),
             ("faults file_ns", self.file_ns),
             ("faults free_ns", self.free_ns),
+            ("faults unmap_ns", self.unmap_ns),
             ("faults huge_ns", self.huge_ns.unwrap_or_default()),
         ]
     }

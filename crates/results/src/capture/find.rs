@@ -208,6 +208,7 @@ fn in_tenths(faults: Faults) -> Faults {
         copy_ns: load::tenths(faults.copy_ns),
         file_ns: load::tenths(faults.file_ns),
         free_ns: load::tenths(faults.free_ns),
+        unmap_ns: load::tenths(faults.unmap_ns),
         huge_ns: faults.huge_ns.map(load::tenths),
     }
 }
@@ -219,6 +220,11 @@ fn calls_in_tenths(calls: Calls) -> Calls {
         map_ns: load::tenths(calls.map_ns),
         page_ns: load::tenths(calls.page_ns),
         wake_ns: load::tenths(calls.wake_ns),
+        open_ns: load::tenths(calls.open_ns),
+        fork_ns: load::tenths(calls.fork_ns),
+        fork_page_ns: load::tenths(calls.fork_page_ns),
+        execute_ns: load::tenths(calls.execute_ns),
+        cpuid_ns: load::tenths(calls.cpuid_ns),
     }
 }
 

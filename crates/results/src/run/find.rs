@@ -89,6 +89,7 @@ fn faults(cell: &CellSummary<'_>) -> Option<Faults> {
         copy_ns: median(Metric::PageCopy).unwrap_or(store_ns),
         file_ns: median(Metric::FileLoad).unwrap_or_default(),
         free_ns: median(Metric::PageFree).unwrap_or_default(),
+        unmap_ns: median(Metric::PageUnmap).unwrap_or_default(),
         huge_ns: median(Metric::HugeStore),
     })
 }
@@ -103,6 +104,11 @@ fn calls(cell: &CellSummary<'_>) -> Option<Calls> {
         map_ns: median(Metric::PageMap).unwrap_or(call_ns),
         page_ns: median(Metric::FileRead).unwrap_or_default(),
         wake_ns: median(Metric::Wake).unwrap_or_default(),
+        open_ns: median(Metric::FileOpen).unwrap_or_default(),
+        fork_ns: median(Metric::Fork).unwrap_or_default(),
+        fork_page_ns: median(Metric::ForkPage).unwrap_or_default(),
+        execute_ns: median(Metric::Execute).unwrap_or_default(),
+        cpuid_ns: median(Metric::Cpuid).unwrap_or_default(),
     })
 }
 

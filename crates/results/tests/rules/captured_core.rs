@@ -176,13 +176,27 @@ fn system_calls_are_in_the_file_of_a_run_that_measured_them() {
     };
     let only = [(Metric::SystemCall, 163.24)];
     let more = [(Metric::Yield, 451.0), (Metric::PageMap, 1770.0), (Metric::FileRead, 150.0)];
-    let wake = [(Metric::Wake, 9000.0)];
-    let of = |[call_ns, yield_ns, map_ns, page_ns, wake_ns]: [f64; 5]| {
-        Some(Calls { call_ns, yield_ns, map_ns, page_ns, wake_ns })
+    let wake = [(Metric::Wake, 9000.0), (Metric::FileOpen, 1500.04), (Metric::Cpuid, 3542.0)];
+    let fork = [(Metric::Fork, 8e4), (Metric::ForkPage, 118.0), (Metric::Execute, 5e4)];
+    let of = |[call_ns, yield_ns, map_ns, page_ns, wake_ns]: [f64; 5]| Calls {
+        call_ns,
+        yield_ns,
+        map_ns,
+        page_ns,
+        wake_ns,
+        ..Calls::default()
     };
-    assert_eq!(calls(&only), of([163.2, 163.2, 163.2, 0.0, 0.0]));
-    let all = [&only[..], &more, &wake].concat();
-    assert_eq!(calls(&all), of([163.2, 451.0, 1770.0, 150.0, 9000.0]));
+    assert_eq!(calls(&only), Some(of([163.2, 163.2, 163.2, 0.0, 0.0])));
+    let all = [&only[..], &more, &wake, &fork].concat();
+    let of_processes = Calls {
+        open_ns: 1500.0,
+        fork_ns: 8e4,
+        fork_page_ns: 118.0,
+        execute_ns: 5e4,
+        cpuid_ns: 3542.0,
+        ..of([163.2, 451.0, 1770.0, 150.0, 9000.0])
+    };
+    assert_eq!(calls(&all), Some(of_processes));
     assert_eq!(calls(&[]), None, "a run of an earlier version");
 }
 

@@ -6,9 +6,11 @@ use numalab_memory_model::space::PAGE_BYTES;
 use super::{Call, World};
 
 impl World {
-    /// Lets the seat's thread take the time of a call that returned this value.
-    pub(super) fn takes_call(&mut self, seat: usize, call: Option<Call>, value: i64) {
-        if let Some(kind) = kind(call, value) {
+    /// Lets the seat's thread take the time of a call that returned this value. If the call copied the
+    /// process (`copies`), both it and the child take its time.
+    pub(super) fn takes_call(&mut self, seat: usize, call: Option<Call>, value: i64, copies: bool) {
+        let fork = copies.then(|| SystemCall::Fork(self.pages_for_child()));
+        if let Some(kind) = fork.or_else(|| kind(call, value)) {
             self.in_kernel(seat, |active, shadow| active.calls(kind, shadow));
         }
     }
@@ -20,7 +22,8 @@ fn kind(call: Option<Call>, value: i64) -> Option<SystemCall> {
     match call {
         Some(Call::ClockTime | Call::TimeOfDay | Call::GetCpu | Call::Asks) => None,
         Some(Call::Yield) => Some(SystemCall::Yield),
-        Some(Call::Map | Call::Unmap) => Some(SystemCall::Map),
+        Some(Call::Map | Call::Unmap | Call::Protect) => Some(SystemCall::Map),
+        Some(Call::Open) if value >= 0 => Some(SystemCall::Open),
         Some(Call::Transfer) => {
             let bytes = u64::try_from(value).unwrap_or(0);
             Some(SystemCall::Move(bytes.div_ceil(PAGE_BYTES)))
@@ -39,6 +42,13 @@ mod tests {
         assert_eq!(kind(Some(Call::Futex), 0), Some(SystemCall::Other));
         assert_eq!(kind(None, 0), Some(SystemCall::Other), "one that is not followed");
         assert_eq!(kind(Some(Call::Yield), 0), Some(SystemCall::Yield));
+        assert_eq!(kind(Some(Call::Protect), 0), Some(SystemCall::Map));
+        let opened = [3, -2].map(|value| kind(Some(Call::Open), value));
+        assert_eq!(
+            opened,
+            [SystemCall::Open, SystemCall::Other].map(Some),
+            "there is no such file"
+        );
         let moved = [-1, 0, 1, 4096, 4097].map(|bytes| kind(Some(Call::Transfer), bytes));
         assert_eq!(moved, [0, 0, 1, 1, 2].map(|pages| Some(SystemCall::Move(pages))));
     }

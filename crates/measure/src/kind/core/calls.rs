@@ -4,6 +4,7 @@ use std::fs::File;
 use std::hint::black_box;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::parent_id;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::{current, park, scope, sleep, yield_now};
 use std::time::Duration;
@@ -19,6 +20,9 @@ use crate::error::MeasureError;
 /// System calls timed in a window; fewer calls of mmap and munmap, which take several times as long.
 const CALLS: u32 = 200;
 const MAPPINGS: u32 = 20;
+const OPENS: u32 = 20;
+#[cfg(target_arch = "x86_64")]
+const CPUIDS: u32 = 20;
 /// Bytes of a read, a usual size in programs, and reads in a window.
 const READ_BYTES: usize = 64 << 10;
 const READS: usize = 8;
@@ -32,6 +36,7 @@ const PAUSE: Duration = Duration::from_micros(200);
 pub(super) struct Calls {
     /// This program's file; `None` if it is shorter than the reads of a window.
     file: Option<File>,
+    path: Option<PathBuf>,
     buffer: Vec<u8>,
     /// The cpu of a thread to wake.
     other: Option<CpuId>,
@@ -41,7 +46,8 @@ impl Calls {
     /// Opens the file, and reads it once, so that it is in the page cache; `other` is an idle cpu.
     pub fn new(other: Option<CpuId>) -> Self {
         let file = File::open("/proc/self/exe").ok();
-        let mut calls = Self { file, buffer: vec![1; READ_BYTES], other };
+        let path = std::env::current_exe().ok();
+        let mut calls = Self { file, path, buffer: vec![1; READ_BYTES], other };
         if !calls.reads() {
             calls.file = None;
         }
@@ -62,6 +68,16 @@ impl Calls {
         }
         // One call maps, another one unmaps.
         values.push((Metric::PageMap, mapping_ns / 2.0));
+        if let Some(path) = &self.path {
+            let opens_ns = each_ns(clock, OPENS, || _ = black_box(File::open(path)))?;
+            // Each file is closed again, by another call.
+            values.push((Metric::FileOpen, (opens_ns - call_ns).max(1.0)));
+        }
+        #[cfg(target_arch = "x86_64")]
+        {
+            let cpuid_ns = each_ns(clock, CPUIDS, || _ = black_box(std::arch::x86_64::__cpuid(0)))?;
+            values.push((Metric::Cpuid, cpuid_ns));
+        }
         if self.file.is_some() {
             let all_ns = each_ns(clock, 1, || _ = self.reads())?;
             let [reads, pages] = [READS, READS * (READ_BYTES / PAGE_BYTES)].map(|of| of as f64);

@@ -8,6 +8,7 @@ use numalab_membench::{Clock, PageTimes, Stamp};
 use numalab_record::{Metric, Pages};
 
 use super::calls::Calls;
+use super::processes::Processes;
 use crate::error::MeasureError;
 
 /// Pages touched in a window, windows that touch small pages, and windows that touch a huge page.
@@ -30,6 +31,8 @@ pub(super) struct Faults {
     /// This program's file, twice: to load from, and to store to.
     file: Option<[Mapping; 2]>,
     calls: Calls,
+    /// `None` where programs in memory cannot be made.
+    processes: Option<Processes>,
     page_bytes: usize,
     window: usize,
 }
@@ -49,6 +52,7 @@ impl Faults {
             huge: Mapping::new(HUGE_WINDOWS * HUGE_BYTES, Pages::Transparent).ok(),
             file: of_program().and_then(|one| Some([one, of_program()?])),
             calls,
+            processes: Processes::new(),
             page_bytes,
             window: 0,
         }))
@@ -76,6 +80,7 @@ impl Faults {
         let long_enough = |of: &&mut [Mapping; 2]| of[0].len_bytes() >= here.end;
         if let Some([loaded, stored]) = self.file.as_mut().filter(long_enough) {
             values.push((Metric::FileLoad, AROUND * ns(loads(loaded)?)));
+            values.push((Metric::PageUnmap, discard_ns(loaded, here.clone(), clock)?));
             values.push((Metric::PageCopy, ns(stores(stored)?)));
         }
         if let Some(huge) = self.huge.as_mut().filter(|_| window < HUGE_WINDOWS) {
@@ -84,16 +89,25 @@ impl Faults {
             values.push((Metric::HugeStore, clock.ns(touches.ticks)));
         }
         values.extend(self.calls.take(clock)?);
+        if let Some(processes) = &self.processes {
+            values.extend(processes.take(clock)?);
+        }
         if let Some(before) = window.checked_sub(LATER) {
-            values.push((Metric::PageFree, self.frees(piece(before), clock)?));
+            let free_ns = discard_ns(&mut self.stored, piece(before), clock)?;
+            values.push((Metric::PageFree, free_ns));
         }
         Ok(values)
     }
+}
 
-    fn frees(&mut self, bytes: Range<usize>, clock: &Clock) -> Result<f64, MeasureError> {
-        let start = Stamp::now();
-        self.stored.discard(bytes)?;
-        let ticks = Stamp::now().since(start)?;
-        Ok(clock.ns(ticks) / PAGES as f64)
-    }
+/// Returns the time to give up a page, of those of one window.
+fn discard_ns(
+    memory: &mut Mapping,
+    bytes: Range<usize>,
+    clock: &Clock,
+) -> Result<f64, MeasureError> {
+    let start = Stamp::now();
+    memory.discard(bytes)?;
+    let ticks = Stamp::now().since(start)?;
+    Ok(clock.ns(ticks) / PAGES as f64)
 }

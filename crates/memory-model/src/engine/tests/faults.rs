@@ -14,10 +14,22 @@ fn with_faults(more: &str) -> Engine {
         copy_ns: 2000.0,
         file_ns: 3000.0,
         free_ns: 100.0,
+        unmap_ns: 10.0,
         huge_ns: None,
     });
     let [call_ns, yield_ns, map_ns, page_ns, wake_ns] = [160.0, 450.0, 1700.0, 150.0, 9000.0];
-    arguments.machine.calls = Some(Calls { call_ns, yield_ns, map_ns, page_ns, wake_ns });
+    arguments.machine.calls = Some(Calls {
+        call_ns,
+        yield_ns,
+        map_ns,
+        page_ns,
+        wake_ns,
+        open_ns: 0.0,
+        fork_ns: 80_000.0,
+        fork_page_ns: 100.0,
+        execute_ns: 50_000.0,
+        cpuid_ns: 3_000.0,
+    });
     Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, || Duration::ZERO)
         .for_threads()
 }
@@ -53,6 +65,22 @@ fn a_system_call_takes_its_time_and_that_of_the_pages_that_it_moves() {
     let figures = engine.counters.of(0, 0);
     assert_eq!((figures.calls.get(), figures.calls_ps.get()), (4, 2_770_000));
     assert_eq!(figures.faults.get(), 0);
+}
+
+#[test]
+fn processes_take_their_captured_times_and_calls_without_one_that_of_any_call() {
+    let engine = with_faults("mode=count,stages=core");
+    let mut active = engine.enter_as(0, 0);
+    let fork = SystemCall::Fork(20);
+    let took_ns = [fork, SystemCall::Execute, SystemCall::Cpuid(2), SystemCall::Open].map(|call| {
+        let began_ps = active.now_ps();
+        active.calls(call, None);
+        (active.now_ps() - began_ps) / 1000
+    });
+    assert_eq!(took_ns, [82_000, 50_000, 6_000, 160]);
+    active.frees(3, 4, None);
+    drop(active);
+    assert_eq!(engine.counters.of(0, 0).faults_ps.get(), 340_000);
 }
 
 #[test]
