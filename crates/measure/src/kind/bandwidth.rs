@@ -106,6 +106,9 @@ pub fn bandwidth_matrix(
 /// Length of a round in nanoseconds: long compared with the start of all workers.
 const ROUND_NS: f64 = 8_000_000.0;
 
+/// What the leader of a team found; nothing for the others.
+type Ended<'a> = Option<(Outcome, Samples<'a>)>;
+
 /// The state shared by the workers of a team.
 struct TeamWork<'a> {
     context: &'a MeasureContext,
@@ -271,7 +274,7 @@ impl<'a> TeamWork<'a> {
         bandwidth: &BandwidthCell,
         buffer: &mut Buffer,
         mut samples: Option<Samples<'a>>,
-    ) -> Result<(Option<(Outcome, Samples<'a>)>, Option<IsaName>), MeasureError> {
+    ) -> Result<(Ended<'a>, Option<IsaName>), MeasureError> {
         let lines = buffer.lines(bandwidth.size_bytes)?;
         let rules = StreamRules::of(bandwidth);
         let mut stream = stream_over(self.context, &rules, lines)?;
