@@ -127,12 +127,7 @@ impl fmt::Display for Remark {
                 f.write_str(&files_mapped(name, *bytes, nodes))
             }
             Self::SharedFiles { name, bytes } => f.write_str(&shared_files(name, *bytes)),
-            Self::FilesRenewed(bytes) => write!(
-                f,
-                "before each trial, {} of files were dropped from the page cache and read again \
-                 under its placement",
-                format_rounded(*bytes)
-            ),
+            Self::FilesRenewed(bytes) => f.write_str(&files_renewed(*bytes)),
             Self::Trying { candidates, blocks, about } => {
                 f.write_str(&trying(candidates, *blocks, *about))
             }
@@ -178,6 +173,14 @@ impl fmt::Display for Remark {
             Self::OutputDiffers => f.write_str("the program's output is not the same in every run"),
         }
     }
+}
+
+fn files_renewed(bytes: u64) -> String {
+    format!(
+        "before each trial, {} of files were dropped from the page cache and read again under its \
+         placement",
+        format_rounded(bytes)
+    )
 }
 
 fn still_following(after: Duration, most: u32) -> String {

@@ -327,7 +327,7 @@ fn note_invented_distances(reader: &mut Reader<'_>, machine: &Machine) {
 mod tests {
     use std::time::Duration;
 
-    use rustix::process::{Resource, Rlimit, setrlimit};
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
     use super::*;
     use crate::error_class::{Classed, ErrorClass};
@@ -339,8 +339,11 @@ mod tests {
         if !in_own_process(test, Duration::from_secs(60)) {
             return;
         }
-        setrlimit(Resource::Nofile, Rlimit { current: Some(0), maximum: Some(0) }).unwrap();
+        let usual = getrlimit(Resource::Nofile);
+        setrlimit(Resource::Nofile, Rlimit { current: Some(0), ..usual }).unwrap();
         let error = read_machine(&Root::live()).unwrap_err();
+        // Sanitizers open files at the process's end.
+        setrlimit(Resource::Nofile, usual).unwrap();
         assert_eq!(error.class(), ErrorClass::Lacking);
         let said = error.to_string();
         assert!(said.contains("Too many open files") && said.contains("ulimit -n"), "{said}");

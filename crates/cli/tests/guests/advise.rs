@@ -229,7 +229,7 @@ fn a_budget_without_room_for_trials_leaves_predictions_and_says_so() {
     let options = ["--format", "json", "--budget", "100ms"];
     let (code, text) = advise(lab, &options, &[&lab.program("answers"), "one-node", "1"]);
     assert_eq!(code, Some(0), "{text}");
-    assert!(text.contains("the budget is too short for trials: a run takes"), "{text}");
+    assert!(text.contains("the budget is too short for trials: a trial takes"), "{text}");
     assert!(text.contains("\"predicted\"") && !text.contains("\"measured\""), "{text}");
 }
 

@@ -41,7 +41,7 @@ fn messages_name_the_request_and_the_choices() {
                 available: "portable, avx2".to_owned(),
             }
             .to_string(),
-            "instruction set `abacus` is not available here: portable, avx2",
+            "instruction set `abacus` is not available here: expected portable, avx2",
         ),
         (
             MeasureError::KernelOnly { work: "storm".to_owned() }.to_string(),

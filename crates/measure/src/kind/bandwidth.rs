@@ -106,7 +106,7 @@ pub fn bandwidth_matrix(
 /// Length of a round in nanoseconds: long compared with the start of all workers.
 const ROUND_NS: f64 = 8_000_000.0;
 
-/// What the leader of a team found; nothing for the others.
+/// The end of a cell, as the leader of its team saw it; `None` for the others.
 type Ended<'a> = Option<(Outcome, Samples<'a>)>;
 
 /// The state shared by the workers of a team.
