@@ -1,12 +1,13 @@
 //! Page faults: first uses of pages that need the kernel, and the time that it takes. On a machine
 //! without these times ([`numalab_memory_model::machine::Faults`]), faults take none.
 
+mod process;
+
 use std::ops::Range;
 
 use numalab_memory_model::arguments::MOST_ALTERNATIVES;
-use numalab_memory_model::cost::ps;
 use numalab_memory_model::engine::{Active, Shadow, There};
-use numalab_memory_model::machine::{Fault, SystemCall};
+use numalab_memory_model::machine::Fault;
 use numalab_memory_model::space::{PAGE_BYTES, Page, block};
 
 use super::calls::pages;
@@ -85,37 +86,6 @@ impl World {
         if self.space.node_of(number).is_none() && self.mapped.insert(number / AROUND) {
             self.in_kernel(seat, |active, shadow| active.faults(Fault::File, shadow));
         }
-    }
-
-    /// Lets the seat's thread wait for the kernel to remove the memory of the process at its end.
-    pub fn tears_down(&mut self, seat: usize) {
-        let (pages, of_files) = self.own_pages();
-        self.frees(seat, pages, of_files);
-    }
-
-    /// Returns the time in which the kernel replaces the process's program by another one.
-    pub fn becomes_ps(&self) -> u64 {
-        let machine = &self.engine.arguments.machine;
-        let (pages, of_files) = self.own_pages();
-        let faults_ns = machine.faults.map_or(0.0, |faults| faults.frees_ns(pages, of_files));
-        let call_ns = machine.calls.map_or(0.0, |calls| calls.takes_ns(SystemCall::Execute));
-        ps(faults_ns + call_ns)
-    }
-
-    /// Returns the number of small pages that only this process has, and of mapped pages of files.
-    fn own_pages(&self) -> (u64, u64) {
-        let own = self.space.small_pages(0..u64::MAX);
-        let own = own.filter(|(number, page)| !page.is_shared && !self.is_inherited(*number));
-        (own.count() as u64, self.mapped.len() as u64 * AROUND)
-    }
-
-    /// Returns the number of pages with entries of page tables that a child gets: it maps files
-    /// again.
-    pub fn pages_for_child(&self) -> u64 {
-        let small = |numbers| self.space.small_pages(numbers).count() as u64;
-        let files = self.regions.all().iter().filter(|region| region.is_file());
-        let of_files = files.map(|file| small(file.start / PAGE_BYTES..file.end / PAGE_BYTES));
-        small(0..u64::MAX).saturating_sub(of_files.sum())
     }
 
     /// Lets the seat's thread wait for the kernel's work, which is no part of a block's own time.
@@ -203,13 +173,6 @@ impl World {
     fn forget_page(&mut self, number: u64) {
         let engine = self.engine;
         self.threads.iter_mut().for_each(|thread| thread.forget_page(engine, number));
-    }
-
-    /// Shares the process's pages with a child, or a parent.
-    pub fn forks(&mut self, has_children: bool) {
-        self.forget();
-        self.space.forks();
-        self.has_children = has_children;
     }
 
     pub fn discard(&mut self, seat: usize, address: u64, length: u64) {

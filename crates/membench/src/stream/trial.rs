@@ -23,6 +23,9 @@ impl Stream<'_> {
     /// # Errors
     /// [`ClockError::SteppedBack`] if the CPU's counter does.
     pub fn choose_isa(&mut self, clock: &Clock) -> Result<(), ClockError> {
+        if Isa::ALL.into_iter().filter(|isa| isa.is_available()).count() < 2 {
+            return Ok(());
+        }
         let mut rates = [0.0_f64; Isa::ALL.len()];
         // In turns, since memory is not equally fast at all times.
         for _ in 0..TURNS {
@@ -32,8 +35,9 @@ impl Stream<'_> {
                 }
             }
         }
-        let unchanged = self.isa;
-        self.set_isa(choice(&rates).unwrap_or(unchanged)).ok();
+        if let Some(fastest) = choice(&rates) {
+            self.set_isa(fastest).ok();
+        }
         Ok(())
     }
 
