@@ -15,7 +15,6 @@ use thiserror::Error;
 pub use scratch::Slot;
 
 use crate::finding::{Finding, Severity};
-use crate::table::{Format, Table};
 use crate::tables::{AnyTable, Tables};
 
 /// The caller's scratch memory holds fewer slots than the tables need.
@@ -57,34 +56,16 @@ pub fn check(
     if have < needed {
         return Err(ScratchTooShort { needed, have });
     }
-    if let Some(table) = &tables.srat {
-        srat::check(table, scratch, visit);
+    // A kind of table that is missing here does not compile.
+    let Tables { srat, slit, hmat, madt, cedt } = tables;
+    macro_rules! each {
+        ($($kind:ident)*) => {$(if let Some(table) = $kind {
+            $kind::check(table, scratch, visit);
+        })*};
     }
-    if let Some(table) = &tables.slit {
-        slit::check(table, visit);
-    }
-    if let Some(table) = &tables.hmat {
-        hmat::check(table, visit);
-    }
-    if let Some(table) = &tables.madt {
-        madt::check(table, scratch, visit);
-    }
-    if let Some(table) = &tables.cedt {
-        cedt::check(table, scratch, visit);
-    }
+    each!(srat slit hmat madt cedt);
     cross::check(tables, scratch, visit);
     Ok(())
-}
-
-impl Tables<'_> {
-    /// Returns the number of scratch slots that [`check`] needs for these tables.
-    pub fn scratch_slots(&self) -> usize {
-        fn entries<F: Format>(table: Option<&Table<'_, F>>) -> usize {
-            table.map_or(0, |table| table.walk().count())
-        }
-        let srat = entries(self.srat.as_ref());
-        srat.max(entries(self.madt.as_ref())).max(entries(self.cedt.as_ref()))
-    }
 }
 
 impl<'a> AnyTable<'a> {

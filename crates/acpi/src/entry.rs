@@ -104,7 +104,7 @@ impl fmt::Display for RawEntry<'_> {
 }
 
 /// An entry of a table with its type.
-pub trait TypedEntry<'a>: Copy {
+pub trait TypedEntry<'a>: Copy + fmt::Display {
     /// Converts an entry to its type; unknown and too short ones stay raw.
     #[doc(hidden)]
     fn decode(raw: RawEntry<'a>) -> Self;

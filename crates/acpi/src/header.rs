@@ -6,19 +6,6 @@ use core::fmt;
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Signature(pub [u8; 4]);
 
-impl Signature {
-    /// System Resource Affinity Table.
-    pub const SRAT: Self = Self(*b"SRAT");
-    /// System Locality Information Table.
-    pub const SLIT: Self = Self(*b"SLIT");
-    /// Heterogeneous Memory Attribute Table.
-    pub const HMAT: Self = Self(*b"HMAT");
-    /// Multiple APIC Description Table, which has a signature different from its name.
-    pub const MADT: Self = Self(*b"APIC");
-    /// CXL Early Discovery Table.
-    pub const CEDT: Self = Self(*b"CEDT");
-}
-
 impl fmt::Display for Signature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0.escape_ascii())

@@ -25,7 +25,7 @@ pub enum Problem {
     #[error("signature \"{found}\", expected \"{expected}\"")]
     SignatureMismatch { found: Signature, expected: Signature },
     /// A table that this crate does not support.
-    #[error("signature \"{found}\", expected SRAT, SLIT, HMAT, APIC or CEDT")]
+    #[error("signature \"{found}\", expected {}", Signature::choice())]
     SignatureUnknown { found: Signature },
     /// The length in the header is too small even for the fixed fields.
     #[error("header gives a length of {length} bytes, expected at least {minimum}")]

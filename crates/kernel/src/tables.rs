@@ -103,9 +103,7 @@ impl<'p> FoundTables<'p> {
     /// Adds a table, if its kind is supported.
     #[inline(never)]
     fn take(&mut self, memory: &'p impl Physical, address: u64, signature: Signature) {
-        let known =
-            [Signature::SRAT, Signature::SLIT, Signature::HMAT, Signature::MADT, Signature::CEDT];
-        if !known.contains(&signature) {
+        if !Signature::ALL.contains(&signature) {
             return;
         }
         let place = alloc::format!("{signature} at {address:#x}");
@@ -130,14 +128,9 @@ impl<'p> FoundTables<'p> {
         // The scratch memory has the required number of slots.
         let _ = numalab_acpi::check(&self.tables, &mut scratch, &mut |finding| all.push(finding));
         for finding in &all {
-            if finding.severity() == Severity::Error {
-                match finding.table {
-                    Signature::SRAT => self.tables.srat = None,
-                    Signature::SLIT => self.tables.slit = None,
-                    Signature::HMAT => self.tables.hmat = None,
-                    Signature::CEDT => self.tables.cedt = None,
-                    _ => {}
-                }
+            // Only the MADT lists processors, whatever is wrong with it.
+            if finding.severity() == Severity::Error && finding.table != Signature::MADT {
+                self.tables.remove(finding.table);
             }
         }
         let omitted = all.len().saturating_sub(MOST_FINDINGS);

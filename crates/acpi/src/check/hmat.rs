@@ -2,6 +2,7 @@
 
 use super::layout::{Reporter, check_layout};
 use super::rules::Rule;
+use super::scratch::Slot;
 use crate::finding::Finding;
 use crate::header::{Header, Signature};
 use crate::hmat::{Associativity, Cache, Entry, Hmat, Locality, WritePolicy, expected_size};
@@ -27,7 +28,7 @@ const RULES: &[Rule] = &[
 const REVISION_2_RULES: &[Rule] =
     &[Rule::flags(0, 8, 2, 0b1), Rule::reserved(0, 24, 8), Rule::reserved(0, 32, 8)];
 
-pub(super) fn check(table: &Hmat<'_>, visit: &mut dyn FnMut(Finding)) {
+pub(super) fn check(table: &Hmat<'_>, _: &mut [Slot], visit: &mut dyn FnMut(Finding)) {
     let reporter = &mut Reporter { table: Signature::HMAT, visit };
     check_layout(table, expected_size, RULES, reporter);
     if table.fixed().reserved != 0 {

@@ -1,12 +1,13 @@
 //! Checks of a single SLIT.
 
 use super::layout::{Reporter, check_header};
+use super::scratch::Slot;
 use crate::finding::Finding;
 use crate::header::{Header, Signature};
 use crate::problem::Problem;
 use crate::slit::{LOCAL_DISTANCE, Slit};
 
-pub(super) fn check(table: &Slit<'_>, visit: &mut dyn FnMut(Finding)) {
+pub(super) fn check(table: &Slit<'_>, _: &mut [Slot], visit: &mut dyn FnMut(Finding)) {
     let reporter = &mut Reporter { table: Signature::SLIT, visit };
     check_header(table.header(), table.bytes(), table.excess(), (1, 1), reporter);
     let (expected, length) = (table.expected_size(), table.bytes().len());

@@ -18,6 +18,14 @@ fn memory(domain: u32, base: u64, length_bytes: u64) -> srat::Entry<'static> {
 }
 
 #[test]
+fn an_unsupported_table_is_refused_with_the_supported_signatures() {
+    let bytes = built::<srat::Layout>(Header::new(Signature::SRAT, 3), srat::Fixed::new(), &[]);
+    let other = [b"FACP", &bytes[4..]].concat();
+    let refusal = AnyTable::read(&other).expect_err("no reader for a FADT").problem.to_string();
+    assert_eq!(refusal, "signature \"FACP\", expected SRAT, SLIT, HMAT, APIC or CEDT");
+}
+
+#[test]
 fn a_builder_fills_in_signature_length_and_checksum() {
     let wrong = Header { length: 7, checksum: 7, ..Header::new(Signature(*b"XXXX"), 3) };
     let bytes = built::<srat::Layout>(wrong, srat::Fixed::new(), &[memory(0, 0, 1 << 30)]);

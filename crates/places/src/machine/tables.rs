@@ -13,8 +13,6 @@ use super::files::bytes;
 
 /// Directory in which Linux shows the firmware's tables.
 pub const SYSTEM_TABLES: &str = "/sys/firmware/acpi/tables";
-/// Tables that numalab reads, by their file names.
-const NAMES: [&str; 5] = ["SRAT", "SLIT", "HMAT", "APIC", "CEDT"];
 /// Endings of files with one table: those of Linux, numalab, acpixtract and iasl.
 const ENDINGS: [&str; 4] = ["", ".bin", ".dat", ".aml"];
 /// Endings of files with several tables, as acpidump writes them.
@@ -54,10 +52,10 @@ pub fn of_directory(directory: &Path) -> Result<Vec<Loaded>, MachineError> {
     }
     let names = names(directory)?;
     let mut found = Vec::new();
-    for known in NAMES {
+    for known in Signature::ALL.iter().map(Signature::to_string) {
         let of_known = |name: &&String| {
             let upper = name.to_ascii_uppercase();
-            let end = upper.strip_prefix(known).map(str::to_ascii_lowercase);
+            let end = upper.strip_prefix(&known).map(str::to_ascii_lowercase);
             end.is_some_and(|end| ENDINGS.contains(&end.as_str()))
         };
         found.extend(names.iter().find(of_known).map(|name| directory.join(name)));
@@ -176,8 +174,11 @@ fn in_file(file: &Path) -> Result<Vec<Loaded>, MachineError> {
         return Ok(vec![Loaded { place, bytes }]);
     }
     if !is_text_of_tables(&bytes) {
-        let reason = "not a table: expected a SRAT, SLIT, HMAT, APIC or CEDT in binary, or the \
-                      text that acpidump writes; iasl's source is compiled with `iasl FILE`";
+        let reason = format!(
+            "not a table: expected a {} in binary, or the text that acpidump writes; iasl's source \
+             is compiled with `iasl FILE`",
+            Signature::choice()
+        );
         return Err(MachineError::file(file, reason));
     }
     let mut loaded = Vec::new();
@@ -192,7 +193,7 @@ fn in_file(file: &Path) -> Result<Vec<Loaded>, MachineError> {
 }
 
 fn is_known(name: &[u8]) -> bool {
-    NAMES.iter().any(|known| known.as_bytes() == name)
+    Signature::ALL.iter().any(|known| known.0 == name)
 }
 
 /// Returns true for text: a binary table has a zero byte in its length.
