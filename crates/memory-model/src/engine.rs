@@ -34,7 +34,6 @@ mod coherence;
 mod faults;
 mod hierarchy;
 mod paced;
-mod past_caches;
 mod quick;
 mod translation;
 mod watch;

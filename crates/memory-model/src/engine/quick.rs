@@ -44,11 +44,11 @@ impl Active<'_> {
             let begin_ps = pipeline.begins_at_once(flow, time_ps, state.instructions + 1);
             let Some(begin_ps) = begin_ps else { return false };
             if begin_ps > time_ps {
-                self.figures.time_ps.add(begin_ps - time_ps);
+                self.memory.figures.time_ps.add(begin_ps - time_ps);
                 time_ps = begin_ps;
             }
         }
-        let takes_ps = self.engine.takes_ps(state, (instructions, flow), time_ps);
+        let takes_ps = self.memory.engine.takes_ps(state, (instructions, flow), time_ps);
         self.time_ps.set(time_ps + takes_ps);
         state.begin_block(instructions, takes_ps);
         true
@@ -62,22 +62,22 @@ impl Active<'_> {
     /// Returns true if accesses to known lines may take the fast path at all.
     pub fn has_quick_way(&self) -> bool {
         let is_free = |ps: Option<&u64>| ps.is_none_or(|ps| *ps == 0);
-        self.nearest.is_some()
-            && is_free(self.engine.tlb_hit_ps.first())
-            && (self.state.pipeline.is_some() || self.nearest_ps == 0)
+        self.memory.nearest.is_some()
+            && is_free(self.memory.engine.tlb_hit_ps.first())
+            && (self.state.pipeline.is_some() || self.memory.nearest_ps == 0)
     }
 
     /// Returns true if owners of lines are tracked, so that other vCPUs' effects on a line are
     /// seen.
     pub fn knows_owners(&self) -> bool {
-        self.engine.owners.is_some()
+        self.memory.engine.owners.is_some()
     }
 
     /// Looks up an address in the nearest cache, and makes its line the most recent one of its set.
     #[inline]
     pub fn finds(&self, address: u64) -> bool {
         let finds = |cache: &Cache| cache.is_latest(address) || cache.access_held(address);
-        self.nearest.is_some_and(finds)
+        self.memory.nearest.is_some_and(finds)
     }
 
     /// Looks up the translation of a known line in the nearest TLB.
@@ -105,24 +105,24 @@ impl Active<'_> {
     /// other effect.
     #[inline]
     pub(super) fn quickly(&mut self, access: Access, target: usize) -> Option<Outcome> {
-        let (engine, Access { address, kind, position, .. }) = (self.engine, access);
+        let (engine, Access { address, kind, position, .. }) = (self.memory.engine, access);
         let by = (self.state.pipeline.as_ref()?.accessor(position), self.state.behind(position));
         // The general path also makes the line and the translation the most recent ones, so nothing
         // needs to be undone.
         if !self.hits_tlb(access) || !self.finds(address) {
             return None;
         }
-        let has_stored =
-            kind == Kind::Store && self.nearest.is_some_and(|cache| cache.has_stored(address));
+        let has_stored = kind == Kind::Store
+            && self.memory.nearest.is_some_and(|cache| cache.has_stored(address));
         let written = if has_stored { engine.place_number(address) } else { NOT_WRITTEN };
         let known = Known { written, ..Known::default() };
         let hit = self.served(&known, (Bytes::new(address, access.bytes), kind), by)?;
-        self.figures.nodes[target].accesses[kind as usize].add(engine.sampler.weight());
-        self.figures.cost_ps.add(self.nearest_ps);
+        self.memory.figures.nodes[target].accesses[kind as usize].add(engine.sampler.weight());
+        self.memory.figures.cost_ps.add(self.memory.nearest_ps);
         Some(Outcome {
             effect: self.advances(hit.waited_ps),
             own_cache: true,
-            cost_ps: self.nearest_ps,
+            cost_ps: self.memory.nearest_ps,
             waited_ps: hit.waited_ps,
             resumed_ps: hit.resumed_ps,
             done_ps: hit.done_ps,
@@ -134,7 +134,7 @@ impl Active<'_> {
     #[inline]
     fn hits_tlb(&self, access: Access) -> bool {
         self.state.tlbs.as_ref().is_none_or(|tlbs| {
-            self.engine.tlb_hit_ps.first() == Some(&0)
+            self.memory.engine.tlb_hit_ps.first() == Some(&0)
                 && tlbs.hits(access.virtual_address, access.address)
         })
     }
@@ -148,14 +148,14 @@ impl Active<'_> {
         (bytes, kind): (Bytes, Kind),
         (accessor, behind): (Option<&Accessor>, u64),
     ) -> Option<Hit> {
-        let who = self.who();
-        let (engine, state) = (self.engine, &mut *self.state);
+        let who = self.memory.who();
+        let (engine, state) = (self.memory.engine, &mut *self.state);
         let time_ps = self.time_ps.get();
         let (mut reached_ps, mut came_ps, mut issue_ps) = (time_ps, time_ps, time_ps);
         let address = bytes.address();
         let line = address >> engine.line_shift;
         let (mut stores, mut under_way) = (None, None);
-        let mut takes_ps = self.nearest_ps;
+        let mut takes_ps = self.memory.nearest_ps;
         if let Some(pipeline) = &mut state.pipeline {
             let accessor = accessor.filter(|accessor| accessor.is_quick())?;
             reached_ps = time_ps.saturating_sub(accessor.behind_ps);
@@ -184,12 +184,12 @@ impl Active<'_> {
         state.look(address, kind);
         if under_way.is_some() {
             // Callers count a hit.
-            self.figures.cost_ps.add(takes_ps.saturating_sub(self.nearest_ps));
+            self.memory.figures.cost_ps.add(takes_ps.saturating_sub(self.memory.nearest_ps));
         }
         let goes_on_ps = Pipeline::passes_ps(came_ps, issue_ps);
         let waited_ps = goes_on_ps - reached_ps;
         if waited_ps > 0 {
-            self.figures.time_ps.add(waited_ps);
+            self.memory.figures.time_ps.add(waited_ps);
             self.time_ps.set(time_ps + waited_ps);
         }
         let resumed_ps = if goes_on_ps == came_ps { came_ps } else { issue_ps };
