@@ -8,6 +8,7 @@ pub mod address;
 pub mod arguments;
 pub mod bandwidth;
 pub mod cache;
+mod channels;
 pub mod cost;
 pub mod counters;
 pub mod curve;

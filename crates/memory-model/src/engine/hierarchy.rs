@@ -234,9 +234,10 @@ impl Hierarchy<'_> {
         let line = 1_u32 << engine.line_shift;
         let way = (self.home, target);
         let bandwidth = engine.bandwidth.as_ref();
-        let wait_ps = bandwidth.map_or(0, |of| of.lock().wait_ps(self.vcpu, way, time_ps, line));
+        let wait_ps =
+            bandwidth.map_or(0, |of| of.most(way, |queue| queue.wait_ps(self.vcpu, time_ps, line)));
         let load = engine.load.as_ref();
-        let rise_ps = load.map_or(0, |load| load.lock().rise_ps(way, time_ps, bytes));
+        let rise_ps = load.map_or(0, |of| of.most(way, |meter| meter.rise_ps(time_ps, bytes)));
         wait_ps.saturating_add(rise_ps)
     }
 
