@@ -310,7 +310,7 @@ impl Thread {
         if self.is_followed {
             let moved = moves.then(|| self.pages.held(address / PAGE_BYTES)).flatten();
             let moved = moved.map(|of| (address, of.elsewhere.as_slice()));
-            let made = (kind, by.position, &by.by);
+            let made = (kind, &by.by);
             active.again_with_alternatives(hit, piece, made, moved, &mut self.shadow);
         }
         if hit.waited_ps > 0 {

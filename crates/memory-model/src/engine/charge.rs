@@ -77,14 +77,13 @@ impl Active<'_> {
         target: usize,
         shadow: Option<(&mut Shadow, &[There])>,
     ) -> Outcome {
-        let (memory, asked) = (self.memory, self.asked(&access));
-        let reached_ps = self.reached_ps(access.position);
+        let (memory, (asked, reached_ps)) = (self.memory, self.asked(&access));
         let VcpuState { pipeline: Some(pipeline), tlbs, .. } = &mut *self.state else {
             return Outcome::default();
         };
-        let past = match access.kind {
-            Kind::Load => 0,
-            Kind::Store => pipeline.non_temporal_bytes(access.position),
+        let past = match (access.kind, asked.act.by) {
+            (Kind::Store, Some(by)) => by.non_temporal_bytes,
+            _ => 0,
         };
         let (mut walk_ps, mut translated) = (0, TlbPlace::default());
         let reached = pipeline.reaches(&asked, reached_ps, |issue_ps| {
@@ -102,7 +101,7 @@ impl Active<'_> {
             fetched.takes_ps
         });
         let outcome = self.outcome(&access, &reply, reply.source(served.is_under_way), translated);
-        let waited_ps = served.goes_on_ps - reached.reached_ps;
+        let waited_ps = served.goes_on_ps - reached_ps;
         if let Some(shadow) = shadow {
             let went = Went { asked, reached_ps, waited_ps, walk_ps };
             let beyond_ps = fetched.queue_ps + fetched.page_ps;
@@ -112,14 +111,13 @@ impl Active<'_> {
         memory.figures.cost_ps.add(translation_ps + served.cost_ps);
         memory.figures.time_ps.add(waited_ps);
         self.time_ps.add(waited_ps);
-        let came_at_once = served.goes_on_ps == reached.came_ps;
         Outcome {
             effect: self.advances(waited_ps),
             cost_ps: served.cost_ps,
             queue_ps: fetched.queue_ps,
             waited_ps,
             own_wait_ps: served.goes_on_ps.saturating_sub(served.issue_ps),
-            resumed_ps: if came_at_once { reached.came_ps } else { served.issue_ps },
+            resumed_ps: reached.resumes_ps(served.goes_on_ps, served.issue_ps),
             done_ps: served.done_ps,
             ..outcome
         }
@@ -164,21 +162,18 @@ impl Active<'_> {
         }
     }
 
-    /// Returns the access as a core makes it.
+    /// Returns the access as a core makes it, and the time at which the core reaches its instruction.
     #[inline(always)]
-    fn asked(&self, access: &Access) -> Asked {
+    fn asked(&self, access: &Access) -> (Asked, u64) {
         let Access { address, virtual_address, kind, bytes, position, .. } = *access;
-        let (shift, instruction) =
-            (self.memory.engine.line_shift, self.state.instruction(position));
-        let act = Act { position, instruction, kind, bytes: Bytes::new(address, bytes) };
-        Asked { act, line: address >> shift, virtual_line: virtual_address >> shift }
-    }
-
-    /// Returns the time at which the vCPU reaches the instruction at a position of its block.
-    #[inline(always)]
-    fn reached_ps(&self, position: u32) -> u64 {
-        let behind_ps = self.state.behind_ps(position, self.memory.engine.ps_own);
-        self.time_ps.get().saturating_sub(behind_ps)
+        let by = self.state.pipeline.as_ref().and_then(|of| of.accessor(position));
+        let instruction = self.state.instruction(position);
+        let act = Act { by, instruction, kind, bytes: Bytes::new(address, bytes) };
+        let unknown_ps = || self.state.behind(position) * self.memory.engine.ps_own;
+        let behind_ps = by.map_or_else(unknown_ps, |by| by.behind_ps);
+        let shift = self.memory.engine.line_shift;
+        let asked = Asked { act, line: address >> shift, virtual_line: virtual_address >> shift };
+        (asked, self.time_ps.get().saturating_sub(behind_ps))
     }
 
     /// Returns the advance of the guest's clock for a wait of the vCPU.

@@ -7,9 +7,9 @@ use crate::cache::Cache;
 use crate::counters::Kind;
 use crate::outcome::{Known, NOT_WRITTEN, Outcome};
 use crate::owners::{Owners, Who};
-use crate::pipeline::Pipeline;
 use crate::pipeline::flow::{Accessor, Flow};
-use crate::pipeline::stores::{Bytes, Forwarded};
+use crate::pipeline::stores::Bytes;
+use crate::pipeline::{Act, Asked, Line, Reached};
 
 /// An instruction that accesses memory, as translated with its block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -98,7 +98,8 @@ impl Active<'_> {
         by: &By,
     ) -> Option<Hit> {
         let bytes = Bytes::new(address, bytes);
-        self.served(known, (bytes, kind), (by.accessor, u64::from(by.behind)))
+        let instruction = self.state.instructions - u64::from(by.behind);
+        self.served(known, Act { by: by.accessor, instruction, kind, bytes })
     }
 
     /// Makes an access, for a vCPU with a core, if the nearest cache and TLB serve it and it has no
@@ -106,7 +107,8 @@ impl Active<'_> {
     #[inline]
     pub(super) fn quickly(&mut self, access: Access, target: usize) -> Option<Outcome> {
         let (engine, Access { address, kind, position, .. }) = (self.memory.engine, access);
-        let by = (self.state.pipeline.as_ref()?.accessor(position), self.state.behind(position));
+        let by = self.state.pipeline.as_ref()?.accessor(position);
+        let instruction = self.state.instructions - self.state.behind(position);
         // The general path also makes the line and the translation the most recent ones, so nothing
         // needs to be undone.
         if !self.hits_tlb(access) || !self.finds(address) {
@@ -116,7 +118,8 @@ impl Active<'_> {
             && self.memory.nearest.is_some_and(|cache| cache.has_stored(address));
         let written = if has_stored { engine.place_number(address) } else { NOT_WRITTEN };
         let known = Known { written, ..Known::default() };
-        let hit = self.served(&known, (Bytes::new(address, access.bytes), kind), by)?;
+        let bytes = Bytes::new(address, access.bytes);
+        let hit = self.served(&known, Act { by, instruction, kind, bytes })?;
         self.memory.figures.nodes[target].accesses[kind as usize].add(engine.sampler.weight());
         self.memory.figures.cost_ps.add(self.memory.nearest_ps);
         Some(Outcome {
@@ -139,61 +142,46 @@ impl Active<'_> {
         })
     }
 
-    /// Makes an access to a line that is in the nearest cache or in flight to it, given its
-    /// instruction and the number of instructions after it.
+    /// Makes an access to a line that is in the nearest cache or in flight to it.
     #[inline(always)]
-    fn served(
-        &mut self,
-        known: &Known,
-        (bytes, kind): (Bytes, Kind),
-        (accessor, behind): (Option<&Accessor>, u64),
-    ) -> Option<Hit> {
-        let who = self.memory.who();
-        let (engine, state) = (self.memory.engine, &mut *self.state);
-        let time_ps = self.time_ps.get();
-        let (mut reached_ps, mut came_ps, mut issue_ps) = (time_ps, time_ps, time_ps);
-        let address = bytes.address();
-        let line = address >> engine.line_shift;
-        let (mut stores, mut under_way) = (None, None);
-        let mut takes_ps = self.memory.nearest_ps;
-        if let Some(pipeline) = &mut state.pipeline {
-            let accessor = accessor.filter(|accessor| accessor.is_quick())?;
-            reached_ps = time_ps.saturating_sub(accessor.behind_ps);
-            let instruction = state.instructions - behind;
-            came_ps = pipeline.comes_ps((instruction, kind), reached_ps);
-            issue_ps = pipeline.issues_ps(accessor, came_ps);
-            under_way = pipeline.under_way_ps(line, issue_ps);
-            let mut forwarded = Forwarded::default();
-            if kind == Kind::Load {
-                forwarded = pipeline.forwarded(bytes, (instruction, accessor.renames));
-                pipeline.renames(forwarded, bytes);
-            } else {
-                stores = Some((accessor, instruction));
+    fn served(&mut self, known: &Known, act: Act) -> Option<Hit> {
+        let (memory, state, time_ps) = (self.memory, &mut *self.state, self.time_ps.get());
+        let line = act.bytes.address() >> memory.engine.line_shift;
+        // Its translation takes no time, so nothing asks for the virtual line.
+        let asked = Asked { act, line, virtual_line: line };
+        let reached = match &mut state.pipeline {
+            Some(pipeline) => {
+                let by = act.by.filter(|by| by.is_quick())?;
+                pipeline.reaches(&asked, time_ps.saturating_sub(by.behind_ps), |_| 0)
             }
-            takes_ps = forwarded.takes_ps(issue_ps, takes_ps, under_way);
-            if kind == Kind::Load {
-                pipeline.loads(accessor, issue_ps, issue_ps + takes_ps);
-            }
-        }
-        if kind == Kind::Store && !engine.stores_again(known, line, (who, issue_ps)) {
+            None => Reached::at(time_ps),
+        };
+        let by = (memory.who(), reached.issue_ps);
+        if act.kind == Kind::Store && !memory.engine.stores_again(known, line, by) {
             return None;
         }
-        if let (Some((accessor, number)), Some(pipeline)) = (stores, &mut state.pipeline) {
-            pipeline.stores(accessor, bytes, (issue_ps, number));
+        let (mut goes_on_ps, mut takes_ps) = (time_ps, memory.nearest_ps);
+        if let Some(pipeline) = &mut state.pipeline {
+            let line = (Line::Nearest, memory.nearest_ps);
+            let served = pipeline.serves(&asked, reached, line, |_| 0);
+            (goes_on_ps, takes_ps) = (served.goes_on_ps, served.cost_ps);
+            if served.is_under_way {
+                // Callers count a hit.
+                memory.figures.cost_ps.add(takes_ps.saturating_sub(memory.nearest_ps));
+            }
         }
-        state.look(address, kind);
-        if under_way.is_some() {
-            // Callers count a hit.
-            self.memory.figures.cost_ps.add(takes_ps.saturating_sub(self.memory.nearest_ps));
-        }
-        let goes_on_ps = Pipeline::passes_ps(came_ps, issue_ps);
-        let waited_ps = goes_on_ps - reached_ps;
+        state.look(act.bytes.address(), act.kind);
+        let waited_ps = goes_on_ps - reached.reached_ps;
         if waited_ps > 0 {
-            self.memory.figures.time_ps.add(waited_ps);
+            memory.figures.time_ps.add(waited_ps);
             self.time_ps.set(time_ps + waited_ps);
         }
-        let resumed_ps = if goes_on_ps == came_ps { came_ps } else { issue_ps };
-        Some(Hit { reached_ps, waited_ps, resumed_ps, done_ps: issue_ps + takes_ps })
+        Some(Hit {
+            reached_ps: reached.reached_ps,
+            waited_ps,
+            resumed_ps: reached.resumes_ps(goes_on_ps, reached.issue_ps),
+            done_ps: reached.issue_ps + takes_ps,
+        })
     }
 }
 

@@ -90,13 +90,14 @@ impl Active<'_> {
         &self,
         hit: Hit,
         (address, bytes): (u64, u8),
-        (kind, position, by): (Kind, u32, &By),
+        (kind, by): (Kind, &By),
         moved: Option<(u64, &[There])>,
         shadow: &mut Shadow,
     ) {
         let memory = self.memory;
         let instruction = self.state.instructions - u64::from(by.behind);
-        let act = Act { position, instruction, kind, bytes: Bytes::new(address, bytes) };
+        let bytes = Bytes::new(address, bytes);
+        let act = Act { by: by.accessor, instruction, kind, bytes };
         let line_of = |address: u64| address >> memory.engine.line_shift;
         let virtual_line = line_of(moved.map_or(address, |(page, _)| page));
         let asked = Asked { act, line: line_of(address), virtual_line };

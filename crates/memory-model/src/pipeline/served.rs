@@ -24,6 +24,20 @@ pub(crate) struct Reached {
     pub begin_ps: u64,
 }
 
+impl Reached {
+    /// An access that waits for nothing.
+    pub fn at(now_ps: u64) -> Self {
+        Self { reached_ps: now_ps, came_ps: now_ps, issue_ps: now_ps, begin_ps: now_ps }
+    }
+
+    /// Returns the time at which the core continued after waiting for earlier accesses, given those at
+    /// which later instructions continue and at which the access began.
+    #[inline]
+    pub fn resumes_ps(&self, goes_on_ps: u64, issue_ps: u64) -> u64 {
+        if goes_on_ps == self.came_ps { self.came_ps } else { issue_ps }
+    }
+}
+
 /// The place that has a line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Line {
@@ -65,9 +79,9 @@ impl Pipeline {
     ) -> Reached {
         let Asked { act, virtual_line, .. } = *asked;
         let came_ps = self.comes_ps((act.instruction, act.kind), reached_ps);
-        let issue_ps = self.issue_ps(act.position, came_ps);
+        let issue_ps = self.issue_ps(act.by, came_ps);
         let walk_ps = walk_ps(issue_ps);
-        let begin_ps = self.translated_ps((act.position, virtual_line), issue_ps, walk_ps);
+        let begin_ps = self.translated_ps((act.by, virtual_line), issue_ps, walk_ps);
         Reached { reached_ps, came_ps, issue_ps, begin_ps }
     }
 
@@ -105,7 +119,7 @@ impl Pipeline {
                 begin_ps = self.room_ps((miss, number), virtual_line, begin_ps);
                 issue_ps = issue_ps.max(begin_ps - translation_ps);
                 let takes = (fetch(begin_ps), nearest_ps);
-                let left_ps = self.left_ps((act.position, virtual_line), begin_ps, takes);
+                let left_ps = self.left_ps((act.by, virtual_line), begin_ps, takes);
                 self.fill(number, (begin_ps, begin_ps + left_ps), act);
                 left_ps
             }
