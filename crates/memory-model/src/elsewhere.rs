@@ -26,7 +26,8 @@ pub struct Shadow {
     pub(crate) thread: usize,
     /// One core for each alternative placement.
     pub(crate) cores: Vec<Elsewhere>,
-    pub(crate) stretches: Stretches,
+    /// Position of the thread among its stretches.
+    pub stretches: Stretches,
     /// True if a core may be on a wrong path.
     pub(crate) strays: bool,
 }
@@ -35,57 +36,6 @@ impl Shadow {
     /// Returns true if the thread is not followed under any alternative placement.
     pub fn is_empty(&self) -> bool {
         self.cores.is_empty()
-    }
-
-    /// Adds a block of this number of instructions. Returns true if the current stretch ended
-    /// before it, so that [`crate::engine::Active::next_stretch`] must begin the next one.
-    #[inline]
-    pub fn comes(&mut self, instructions: u64) -> bool {
-        self.stretches.pass(instructions)
-    }
-
-    /// Returns true if the thread is simulated in detail now.
-    #[inline]
-    pub fn is_followed(&self) -> bool {
-        self.stretches.is_followed()
-    }
-
-    /// Returns true if the thread has been simulated for long enough that its times represent the
-    /// whole program.
-    #[inline]
-    pub fn is_settled(&self) -> bool {
-        self.stretches.is_settled()
-    }
-
-    /// Requests a stretch that is simulated in detail, which
-    /// [`crate::engine::Active::next_stretch`] begins; returns false after too many requests.
-    pub fn asks(&mut self, meets: bool) -> bool {
-        self.stretches.asks(meets)
-    }
-
-    /// Returns true if the thread's branches train the predictor because the next followed stretch
-    /// is near.
-    #[inline]
-    pub fn trains(&self) -> bool {
-        self.stretches.trains()
-    }
-
-    /// Returns the number of instructions that pass from now on before the next one that is
-    /// simulated in detail.
-    #[inline]
-    pub fn instructions_to_pass(&self) -> i64 {
-        self.stretches.instructions_to_pass()
-    }
-
-    /// Adds instructions that have passed.
-    #[inline]
-    pub fn passed(&mut self, instructions: u64) {
-        self.stretches.passed(instructions);
-    }
-
-    /// Returns the number of stretches that the present one stands for.
-    pub fn weight(&self) -> u64 {
-        self.stretches.weight().cast_unsigned()
     }
 
     /// Returns the additional wait of the thread under each alternative placement, in ps; empty

@@ -36,7 +36,7 @@ mod seats;
 mod short;
 mod sleep;
 pub mod space;
-mod stretches;
+pub mod stretches;
 mod tlb;
 mod translations;
 mod turn;

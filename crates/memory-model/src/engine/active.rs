@@ -83,22 +83,6 @@ impl Engine {
     }
 }
 
-impl Engine {
-    /// Returns the time to issue the instructions of a block that begins at `begin_ps`.
-    #[inline]
-    pub(super) fn takes_ps(
-        &self,
-        state: &mut VcpuState,
-        (instructions, flow): (u64, Option<&Flow>),
-        begin_ps: u64,
-    ) -> u64 {
-        match (&mut state.pipeline, flow) {
-            (Some(pipeline), Some(flow)) => pipeline.takes_ps(flow, begin_ps),
-            _ => instructions * self.ps_own,
-        }
-    }
-}
-
 impl<'a> Active<'a> {
     /// Returns the engine it belongs to.
     pub fn engine(&self) -> &'a Engine {
@@ -205,14 +189,25 @@ impl Active<'_> {
             if let Some(shadow) = shadow {
                 shadow.begin(flow, time_ps, number, waited_ps);
             }
-            if waited_ps > 0 {
-                self.memory.figures.time_ps.add(waited_ps);
-            }
         }
-        let takes_ps = self.memory.engine.takes_ps(state, (instructions, flow), begun.resumed_ps);
-        self.time_ps.set(begun.resumed_ps + takes_ps);
-        state.begin_block(instructions, takes_ps);
+        self.begins_at(instructions, flow, begun.resumed_ps);
         begun
+    }
+
+    /// Begins a block whose first instruction is issued at this time.
+    #[inline]
+    pub(super) fn begins_at(&mut self, instructions: u64, flow: Option<&Flow>, at_ps: u64) {
+        let waited_ps = at_ps - self.time_ps.get();
+        if waited_ps > 0 {
+            self.memory.figures.time_ps.add(waited_ps);
+        }
+        let state = &mut *self.state;
+        let takes_ps = match (&mut state.pipeline, flow) {
+            (Some(pipeline), Some(flow)) => pipeline.takes_ps(flow, at_ps),
+            _ => instructions * self.memory.engine.ps_own,
+        };
+        self.time_ps.set(at_ps + takes_ps);
+        state.begin_block(instructions, takes_ps);
     }
 
     /// Accesses memory.

@@ -81,10 +81,7 @@ impl Active<'_> {
         let VcpuState { pipeline: Some(pipeline), tlbs, .. } = &mut *self.state else {
             return Outcome::default();
         };
-        let past = match (access.kind, asked.act.by) {
-            (Kind::Store, Some(by)) => by.non_temporal_bytes,
-            _ => 0,
-        };
+        let past = asked.act.by.map_or(0, |by| by.past_caches(access.kind));
         let (mut walk_ps, mut translated) = (0, TlbPlace::default());
         let reached = pipeline.reaches(&asked, reached_ps, |issue_ps| {
             (walk_ps, translated) = memory.translation_ps(tlbs.as_ref(), &access, issue_ps);

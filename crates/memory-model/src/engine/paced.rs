@@ -59,10 +59,7 @@ impl Active<'_> {
         if let Some((shadow, elsewhere)) = shadow {
             shadow.translate(access.virtual_address, access.address, elsewhere);
         }
-        let past = match access.kind {
-            Kind::Load => 0,
-            Kind::Store => accessor.map_or(0, |accessor| accessor.non_temporal_bytes),
-        };
+        let past = accessor.map_or(0, |accessor| accessor.past_caches(access.kind));
         self.served_alone(access, target, past).0
     }
 }

@@ -38,19 +38,13 @@ impl Active<'_> {
     /// that is not currently simulated under other placements; returns whether it did.
     #[inline]
     pub fn begin_quickly(&mut self, instructions: u64, flow: Option<&'static Flow>) -> bool {
-        let state = &mut *self.state;
-        let mut time_ps = self.time_ps.get();
+        let (mut at_ps, state) = (self.time_ps.get(), &mut *self.state);
         if let Some(pipeline) = &mut state.pipeline {
-            let begin_ps = pipeline.begins_at_once(flow, time_ps, state.instructions + 1);
+            let begin_ps = pipeline.begins_at_once(flow, at_ps, state.instructions + 1);
             let Some(begin_ps) = begin_ps else { return false };
-            if begin_ps > time_ps {
-                self.memory.figures.time_ps.add(begin_ps - time_ps);
-                time_ps = begin_ps;
-            }
+            at_ps = begin_ps;
         }
-        let takes_ps = self.memory.engine.takes_ps(state, (instructions, flow), time_ps);
-        self.time_ps.set(time_ps + takes_ps);
-        state.begin_block(instructions, takes_ps);
+        self.begins_at(instructions, flow, at_ps);
         true
     }
 
