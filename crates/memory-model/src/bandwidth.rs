@@ -4,6 +4,7 @@
 //! max-min fairness: a vCPU that demands less than an equal share gets its demand, and the others
 //! share the rest equally. Demands are known from each vCPU's previous window of time.
 
+use crate::channels::Channels;
 use crate::machine::Machine;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -108,47 +109,11 @@ impl Queue {
     }
 }
 
-/// The queues of a machine.
-#[derive(Debug)]
-pub struct Bandwidth {
-    nodes: Vec<Option<Queue>>,
-    links: Vec<Vec<Option<Queue>>>,
-}
-
-impl Bandwidth {
-    /// Creates the queues of a machine; `None` if it has no limits.
-    pub fn new(machine: &Machine) -> Option<Self> {
-        let count = machine.nodes.len();
-        let queue = |&limit: &f64| Queue::new(limit, machine.cpus.len());
-        let queues = |row: &Vec<f64>| row.iter().map(queue).collect();
-        let unlimited = || vec![None; count];
-        let nodes: Vec<_> = machine.node_bandwidth_mb_s.as_ref().map_or_else(unlimited, queues);
-        let rows = |rows: &Vec<Vec<f64>>| rows.iter().map(queues).collect();
-        let links: Vec<Vec<_>> =
-            machine.link_bandwidth_mb_s.as_ref().map_or_else(|| vec![unlimited(); count], rows);
-        let limited = nodes.iter().chain(links.iter().flatten()).any(Option::is_some);
-        limited.then_some(Self { nodes, links })
-    }
-
-    /// Returns the time that bytes wait on their way from the memory of node `target` to a vCPU of
-    /// node `initiator`: the longer of both waits, since the path is a pipeline.
-    pub fn wait_ps(&mut self, vcpu: usize, way: (usize, usize), time_ps: u64, bytes: u32) -> u64 {
-        let (initiator, target) = way;
-        let wait = |queue: Option<&mut Queue>| {
-            queue.map_or(0, |queue| queue.wait_ps(vcpu, time_ps, bytes))
-        };
-        let link = wait(self.links[initiator][target].as_mut());
-        link.max(wait(self.nodes[target].as_mut()))
-    }
-
-    /// Resets all queues.
-    pub fn clear(&mut self) {
-        self.nodes
-            .iter_mut()
-            .chain(self.links.iter_mut().flatten())
-            .flatten()
-            .for_each(Queue::clear);
-    }
+/// Creates the queues of a machine; `None` if it has no limits.
+pub(crate) fn queues(machine: &Machine) -> Option<Channels<Queue>> {
+    let (nodes, links) = (&machine.node_bandwidth_mb_s, &machine.link_bandwidth_mb_s);
+    let queue = |limit: &f64| Queue::new(*limit, machine.cpus.len());
+    Channels::new(nodes.as_ref(), links.as_ref(), queue)
 }
 
 /// Rounds to the nearest integer.

@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use crate::arguments::Alternative;
 use crate::machine::Machine;
 use crate::pipeline::flow::Flow;
-use crate::pipeline::{Act, Miss, Pipeline, Times};
+use crate::pipeline::{Asked, Line, Pipeline};
 use crate::predictor::Prediction;
 use crate::space::{HUGE_PAGES, PAGE_BYTES, Placement};
 use crate::stretches::Stretches;
@@ -26,7 +26,8 @@ pub struct Shadow {
     pub(crate) thread: usize,
     /// One core for each alternative placement.
     pub(crate) cores: Vec<Elsewhere>,
-    pub(crate) stretches: Stretches,
+    /// Position of the thread among its stretches.
+    pub stretches: Stretches,
     /// True if a core may be on a wrong path.
     pub(crate) strays: bool,
 }
@@ -35,57 +36,6 @@ impl Shadow {
     /// Returns true if the thread is not followed under any alternative placement.
     pub fn is_empty(&self) -> bool {
         self.cores.is_empty()
-    }
-
-    /// Adds a block of this number of instructions. Returns true if the current stretch ended
-    /// before it, so that [`crate::engine::Active::next_stretch`] must begin the next one.
-    #[inline]
-    pub fn comes(&mut self, instructions: u64) -> bool {
-        self.stretches.pass(instructions)
-    }
-
-    /// Returns true if the thread is simulated in detail now.
-    #[inline]
-    pub fn is_followed(&self) -> bool {
-        self.stretches.is_followed()
-    }
-
-    /// Returns true if the thread has been simulated for long enough that its times represent the
-    /// whole program.
-    #[inline]
-    pub fn is_settled(&self) -> bool {
-        self.stretches.is_settled()
-    }
-
-    /// Requests a stretch that is simulated in detail, which
-    /// [`crate::engine::Active::next_stretch`] begins; returns false after too many requests.
-    pub fn asks(&mut self, meets: bool) -> bool {
-        self.stretches.asks(meets)
-    }
-
-    /// Returns true if the thread's branches train the predictor because the next followed stretch
-    /// is near.
-    #[inline]
-    pub fn trains(&self) -> bool {
-        self.stretches.trains()
-    }
-
-    /// Returns the number of instructions that pass from now on before the next one that is
-    /// simulated in detail.
-    #[inline]
-    pub fn instructions_to_pass(&self) -> i64 {
-        self.stretches.instructions_to_pass()
-    }
-
-    /// Adds instructions that have passed.
-    #[inline]
-    pub fn passed(&mut self, instructions: u64) {
-        self.stretches.passed(instructions);
-    }
-
-    /// Returns the number of stretches that the present one stands for.
-    pub fn weight(&self) -> u64 {
-        self.stretches.weight().cast_unsigned()
     }
 
     /// Returns the additional wait of the thread under each alternative placement, in ps; empty
@@ -204,47 +154,12 @@ impl There {
 /// An access of the actual core, without the latency of memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Went {
-    /// The accessing instruction.
-    pub act: Act,
-    /// Number of the line.
-    pub line: u64,
-    /// Position of its instruction, and the number of its line as prefetchers see it.
-    pub streamed: (u32, u64),
+    pub asked: Asked,
     /// Time at which the core reached the instruction, and its wait.
     pub reached_ps: u64,
     pub waited_ps: u64,
     /// Time of the page walk; 0 without one.
     pub walk_ps: u64,
-}
-
-/// Times of an access: when the core reaches it, when its instruction is issued, when it can begin,
-/// and when its address is translated.
-#[derive(Clone, Copy, Debug)]
-struct Came {
-    reached_ps: u64,
-    came_ps: u64,
-    issue_ps: u64,
-    begin_ps: u64,
-}
-
-/// The source of a line that is not already in flight.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Line {
-    /// Another core's caches, with the delay until the transfer begins, and its cost.
-    Core { after_ps: u64, takes_ps: u64 },
-    /// The nearest cache.
-    Nearest,
-    /// Another cache or memory.
-    Farther { takes_ps: u64, miss: Miss },
-}
-
-/// The effect of a store past the caches.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Written {
-    /// The stored line is already in flight.
-    Joined,
-    /// The stored line is sent to memory.
-    Line { takes_ps: u64 },
 }
 
 impl Elsewhere {
@@ -290,56 +205,14 @@ impl Elsewhere {
         self.takes(begin_ps - there_ps, waited_ps);
     }
 
-    /// Repeats an access of the actual core under this placement.
-    pub(crate) fn access(&mut self, went: Went, line: Line, nearest_ps: u64) {
-        let Came { reached_ps, came_ps, mut issue_ps, mut begin_ps } = self.reaches(&went);
-        let translation_ps = begin_ps - issue_ps;
-        let pipeline = &mut self.pipeline;
-        let under_way = pipeline.under_way_ps(went.line, begin_ps);
-        let cost_ps = match (line, under_way) {
-            (Line::Core { after_ps, takes_ps }, _) => {
-                begin_ps += after_ps;
-                takes_ps
-            }
-            (Line::Nearest, _) | (_, Some(_)) => {
-                went.act.forwarded(pipeline).takes_ps(begin_ps, nearest_ps, under_way)
-            }
-            (Line::Farther { takes_ps, miss }, None) => {
-                begin_ps = pipeline.room_ps((miss, went.line), went.streamed.1, begin_ps);
-                issue_ps = issue_ps.max(begin_ps - translation_ps);
-                let takes = (takes_ps, nearest_ps);
-                let left_ps = pipeline.left_ps(went.streamed, begin_ps, takes);
-                let times = (begin_ps, begin_ps + left_ps);
-                pipeline.fill(went.line, times, went.act);
-                left_ps
-            }
-        };
-        let taken = matches!(line, Line::Core { .. });
-        let times = Times { came_ps, issue_ps, done_ps: begin_ps + cost_ps };
-        let goes_on_ps = pipeline.goes_on_ps(went.act, taken, times);
-        self.takes(goes_on_ps - reached_ps, went.waited_ps);
-    }
-
-    /// Repeats a store past the caches.
-    pub(crate) fn write(&mut self, went: Went, written: Written) {
-        let Came { reached_ps, mut issue_ps, mut begin_ps, .. } = self.reaches(&went);
-        let pipeline = &mut self.pipeline;
-        if let Written::Line { takes_ps } = written {
-            issue_ps = pipeline.write_room_ps(issue_ps);
-            begin_ps = begin_ps.max(issue_ps);
-            pipeline.write(begin_ps + takes_ps);
-        }
-        self.takes(issue_ps - reached_ps, went.waited_ps);
-    }
-
-    /// Returns the times of an access under this placement.
-    #[inline]
-    fn reaches(&mut self, went: &Went) -> Came {
+    /// Repeats an access of the actual core under this placement, where its line takes this time to
+    /// come from the place that has it.
+    pub(crate) fn access(&mut self, went: Went, line: (Line, u64), takes_ps: u64) {
+        let Went { asked, waited_ps, walk_ps, .. } = went;
         let reached_ps = went.reached_ps.saturating_add_signed(self.later_ps);
-        let came_ps = self.pipeline.comes_ps((went.act.instruction, went.act.kind), reached_ps);
-        let issue_ps = self.pipeline.issue_ps(went.act.position, came_ps);
-        let begin_ps = self.pipeline.translated_ps(went.streamed, issue_ps, went.walk_ps);
-        Came { reached_ps, came_ps, issue_ps, begin_ps }
+        let reached = self.pipeline.reaches(&asked, reached_ps, |_| walk_ps);
+        let served = self.pipeline.serves(&asked, reached, line, |_| takes_ps);
+        self.takes(served.goes_on_ps - reached_ps, waited_ps);
     }
 
     /// Adds the difference between the waits under this placement and of the actual core.

@@ -10,13 +10,14 @@ use spin::Mutex;
 
 use crate::address::{AddressMap, Addressing};
 use crate::arguments::{Arguments, Mode};
-use crate::bandwidth::Bandwidth;
+use crate::bandwidth::{Queue, queues};
 use crate::cache::Cache;
+use crate::channels::Channels;
 use crate::cost::{Costs, ps};
 use crate::counters::{Counters, Kind};
 pub use crate::elsewhere::{Shadow, There};
 use crate::gate::{Change, Gate};
-use crate::load::Load;
+use crate::load::{Meter, meters};
 use crate::machine::{CacheLevel, Scope};
 use crate::marker::Marker;
 use crate::owners::Owners;
@@ -34,7 +35,6 @@ mod coherence;
 mod faults;
 mod hierarchy;
 mod paced;
-mod past_caches;
 mod quick;
 mod translation;
 mod watch;
@@ -94,8 +94,8 @@ pub struct Engine {
     walk_ps: u64,
     /// Accesses to the host's tables per entry of a walk that is not simulated.
     assumed_nested: u64,
-    bandwidth: Option<Mutex<Bandwidth>>,
-    load: Option<Mutex<Load>>,
+    bandwidth: Option<Channels<Queue>>,
+    load: Option<Channels<Meter>>,
     owners: Option<Owners>,
     /// `None` if the caller keeps vCPUs aligned in time.
     front: Option<Front>,
@@ -141,7 +141,7 @@ impl Engine {
         let group_count = groups.iter().max().map_or(0, |most| most + 1);
         let vcpu = |_: &usize| Vcpu::new(caches(Scope::Cpu), machine.tlb.as_ref(), machine.core);
         let line = levels.first().map_or(LINE_BYTES, |level| level.line_bytes);
-        let (bandwidth, load) = (Bandwidth::new(machine), Load::new(machine));
+        let (bandwidth, load) = (queues(machine), meters(machine));
         let is_modelled = !levels.is_empty()
             || bandwidth.is_some()
             || load.is_some()
@@ -164,8 +164,8 @@ impl Engine {
             tlb_hit_ps: machine.tlb.as_ref().map_or_else(Vec::new, translation::hits_ps),
             walk_ps: machine.tlb.as_ref().map_or(0, |tlb| ps(tlb.walk_ns)),
             assumed_nested: translation::assumed_nested(machine),
-            bandwidth: bandwidth.map(Mutex::new),
-            load: load.map(Mutex::new),
+            bandwidth,
+            load,
             owners: machine.transfers.as_ref().map(|_| Owners::new(own_lines)),
             front: Some(Front::default()),
             turns: Turns::new(machine.cpus.len()),
@@ -312,10 +312,10 @@ impl Engine {
         let packed = self.packed.iter().filter_map(|(_, shared)| shared.as_ref());
         self.one_node.iter().chain(packed).for_each(Regrouped::clear);
         if let Some(bandwidth) = &self.bandwidth {
-            bandwidth.lock().clear();
+            bandwidth.each(Queue::clear);
         }
         if let Some(load) = &self.load {
-            load.lock().clear();
+            load.each(Meter::clear);
         }
         if let Some(owners) = &self.owners {
             owners.clear();

@@ -9,9 +9,9 @@
 //! curve's highest bandwidth.
 
 use crate::bandwidth::whole;
+use crate::channels::Channels;
 use crate::curve::Curve;
 use crate::machine::{Core, Machine};
-use alloc::vec;
 use alloc::vec::Vec;
 
 /// Length of a window.
@@ -136,44 +136,10 @@ fn most_bytes(machine: &Machine) -> f64 {
     (fetched + written) * f64::from(line) * machine.cpus.len() as f64
 }
 
-/// The meters of a machine.
-#[derive(Debug)]
-pub struct Load {
-    nodes: Vec<Option<Meter>>,
-    links: Vec<Vec<Option<Meter>>>,
-}
-
-impl Load {
-    /// Creates the meters of a machine; `None` if it has no curves.
-    pub fn new(machine: &Machine) -> Option<Self> {
-        let count = machine.nodes.len();
-        let most = most_bytes(machine);
-        let meters =
-            |row: &Vec<Vec<Curve>>| row.iter().map(|curves| Meter::new(curves, most)).collect();
-        let nodes: Vec<_> = machine.node_load.as_ref().map_or_else(|| vec![None; count], meters);
-        let links: Vec<Vec<_>> = machine.link_load.as_ref().map_or_else(
-            || vec![vec![None; count]; count],
-            |rows| rows.iter().map(meters).collect(),
-        );
-        let any = nodes.iter().chain(links.iter().flatten()).any(Option::is_some);
-        any.then_some(Self { nodes, links })
-    }
-
-    /// Returns the increase in latency of bytes read and written between a vCPU of node `way.0` and
-    /// the memory of node `way.1`: the larger of both, because a link's curves are measured from
-    /// end to end.
-    pub fn rise_ps(&mut self, way: (usize, usize), time_ps: u64, bytes: [u64; 2]) -> u64 {
-        let rise = |meter: &mut Option<Meter>| {
-            meter.as_mut().map_or(0, |meter| meter.rise_ps(time_ps, bytes))
-        };
-        rise(&mut self.links[way.0][way.1]).max(rise(&mut self.nodes[way.1]))
-    }
-
-    /// Resets all meters.
-    pub fn clear(&mut self) {
-        let meters = self.nodes.iter_mut().chain(self.links.iter_mut().flatten());
-        meters.flatten().for_each(Meter::clear);
-    }
+/// Creates the meters of a machine; `None` if it has no curves.
+pub(crate) fn meters(machine: &Machine) -> Option<Channels<Meter>> {
+    let (nodes, links, most) = (&machine.node_load, &machine.link_load, most_bytes(machine));
+    Channels::new(nodes.as_ref(), links.as_ref(), |curves: &Vec<Curve>| Meter::new(curves, most))
 }
 
 #[cfg(test)]

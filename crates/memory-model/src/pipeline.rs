@@ -36,6 +36,7 @@ mod parts;
 mod prefetch;
 mod queued;
 pub(crate) mod schedulers;
+mod served;
 mod sets;
 pub mod speeds;
 pub mod stores;
@@ -58,6 +59,7 @@ use late::Late;
 use neighbours::Neighbours;
 use queued::StoreQueue;
 use schedulers::Schedulers;
+pub(crate) use served::{Asked, Line, Reached};
 use sets::Sets;
 use stores::Stores;
 use streams::Streams;
@@ -143,8 +145,8 @@ pub struct Pipeline {
     /// blocks for which paths are worth recording.
     astray: Option<Box<Astray>>,
     expected: u32,
-    /// Position of the atomic instruction whose load was the last access that stopped the core.
-    atomic_load: Option<u32>,
+    /// The atomic instruction whose load was the last access that stopped the core.
+    atomic_load: Option<&'static Accessor>,
 }
 
 impl Pipeline {
@@ -290,20 +292,11 @@ impl Pipeline {
         }
     }
 
-    /// Returns the time at which an access can begin, for an instruction issued at `now_ps`.
+    /// Returns the time at which the access of an instruction of the block can begin, if it is issued at
+    /// `now_ps`.
     #[inline]
-    pub fn issues_ps(&self, accessor: &Accessor, now_ps: u64) -> u64 {
-        now_ps.max(self.known_ps(&accessor.address))
-    }
-
-    /// Returns the time at which the access of the instruction at a position of the block can
-    /// begin, if it is issued at `now_ps`.
-    #[inline]
-    pub fn issue_ps(&self, position: u32, now_ps: u64) -> u64 {
-        match self.accessor(position) {
-            Some(accessor) => self.issues_ps(accessor, now_ps),
-            None => self.latest_ps.max(now_ps),
-        }
+    pub fn issue_ps(&self, by: Option<&Accessor>, now_ps: u64) -> u64 {
+        now_ps.max(by.map_or(self.latest_ps, |by| self.known_ps(&by.address)))
     }
 
     /// Returns the issue time of an instruction with this access that could be issued at `now_ps`.
@@ -320,26 +313,14 @@ impl Pipeline {
         came_ps.max(issue_ps.saturating_sub(AHEAD_PS))
     }
 
-    /// Returns the size in bytes of the non-temporal stores of the instruction at this position; 0
-    /// if it makes none.
-    #[inline]
-    pub fn non_temporal_bytes(&self, position: u32) -> u8 {
-        self.accessor(position).map_or(0, |accessor| accessor.non_temporal_bytes)
-    }
-
-    /// Records the end of the load at this position, which began at `now_ps`.
-    #[inline]
-    fn loaded(&mut self, position: u32, now_ps: u64, done_ps: u64) {
-        self.latest_ps = self.latest_ps.max(done_ps);
-        if let Some(accessor) = self.accessor(position) {
-            self.loads(accessor, now_ps, done_ps);
-        }
-    }
-
     /// Records the end of an instruction's load, which began at `now_ps`. One that takes no time is late if
     /// its address was, unless it gets the value at renaming.
     #[inline]
-    pub fn loads(&mut self, accessor: &Accessor, now_ps: u64, done_ps: u64) {
+    fn loaded(&mut self, by: Option<&Accessor>, now_ps: u64, done_ps: u64) {
+        let Some(accessor) = by else {
+            self.latest_ps = self.latest_ps.max(done_ps);
+            return;
+        };
         if done_ps > now_ps || done_ps > self.begin_ps && !accessor.renames {
             self.latest_ps = self.latest_ps.max(done_ps);
             self.loaded_ps = self.loaded_ps.max(done_ps);
@@ -353,16 +334,17 @@ impl Pipeline {
     #[inline(always)]
     pub fn goes_on_ps(&mut self, act: Act, taken: bool, times: Times) -> u64 {
         let Times { came_ps, issue_ps, done_ps } = times;
-        let Act { position, kind, .. } = act;
+        let Act { by, kind, .. } = act;
         match kind {
-            Kind::Load => self.loaded(position, issue_ps, done_ps),
+            Kind::Load => self.loaded(by, issue_ps, done_ps),
             Kind::Store => self.stored(act, issue_ps),
         }
-        match (self.accessor(position), self.atomic_ps) {
-            (Some(Accessor { atomic: true, .. }), Some(atomic_ps)) => {
+        match (by, self.atomic_ps) {
+            (Some(atomic @ Accessor { atomic: true, .. }), Some(atomic_ps)) => {
                 // QEMU reports both accesses, or a store alone; the first one is charged for both.
-                let goes_with_load = kind == Kind::Store && self.atomic_load == Some(position);
-                self.atomic_load = (kind == Kind::Load).then_some(position);
+                let of_load = self.atomic_load.is_some_and(|of| core::ptr::eq(of, atomic));
+                let goes_with_load = kind == Kind::Store && of_load;
+                self.atomic_load = by.filter(|_| kind == Kind::Load);
                 match (goes_with_load, taken) {
                     (false, _) => done_ps + atomic_ps,
                     (true, false) => issue_ps,

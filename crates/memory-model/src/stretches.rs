@@ -33,7 +33,7 @@ const TRAINED: i64 = 1 << 25;
 
 /// Position of a thread among its stretches.
 #[derive(Clone, Debug)]
-pub(crate) struct Stretches {
+pub struct Stretches {
     /// Number of instructions left in the current stretch, or in those up to the next simulated
     /// one.
     left: i64,

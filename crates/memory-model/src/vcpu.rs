@@ -218,13 +218,6 @@ impl VcpuState {
         self.block.saturating_sub(u64::from(position) + 1)
     }
 
-    /// Returns the time to issue the current block's instructions after a position.
-    #[inline]
-    pub fn behind_ps(&self, position: u32, ps_each: u64) -> u64 {
-        let accessor = self.pipeline.as_ref().and_then(|pipeline| pipeline.accessor(position));
-        accessor.map_or_else(|| self.behind(position) * ps_each, |accessor| accessor.behind_ps)
-    }
-
     /// Returns the whole nanoseconds by which the clock must advance, or go back if negative.
     #[inline]
     pub fn clock_ns(&mut self, by_ps: i64) -> i64 {

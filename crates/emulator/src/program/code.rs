@@ -52,8 +52,7 @@ impl Instruction {
     /// Returns true if the instruction's stores go past the caches.
     #[inline]
     pub fn passes_caches(&self, kind: Kind) -> bool {
-        let bytes = self.by.accessor.map_or(0, |accessor| accessor.non_temporal_bytes);
-        kind == Kind::Store && bytes > 0
+        self.by.accessor.is_some_and(|accessor| accessor.past_caches(kind) > 0)
     }
 }
 

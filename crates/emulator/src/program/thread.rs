@@ -165,7 +165,7 @@ impl Thread {
         self.catches_up();
         let Some(active) = &mut self.active else { return Goes::Over };
         let spins = block.pauses && active.spins();
-        if self.shadow.comes(block.instructions) {
+        if self.shadow.stretches.pass(block.instructions) {
             self.next_stretch();
         }
         self.begins(block);
@@ -183,8 +183,9 @@ impl Thread {
     /// its lines.
     fn lets_pass(&mut self, block: &Block) {
         let for_ps = self.until_ps.saturating_sub(self.time_ps());
-        self.trains = self.shadow.trains();
-        let begins_round = self.pace.lets_pass(self.shadow.instructions_to_pass(), for_ps);
+        self.trains = self.shadow.stretches.trains();
+        let begins_round =
+            self.pace.lets_pass(self.shadow.stretches.instructions_to_pass(), for_ps);
         // A thread that spins loads the same address again and again, which only the slow path notices.
         if begins_round || block.pauses {
             self.lines.ends_round();
@@ -196,7 +197,7 @@ impl Thread {
     pub fn catches_up(&mut self) {
         let (instructions, takes_ps) = self.pace.take_passed();
         if let (1.., Some(active)) = (instructions, &mut self.active) {
-            self.shadow.passed(instructions);
+            self.shadow.stretches.passed(instructions);
             active.passes(instructions, takes_ps);
         }
     }
@@ -205,8 +206,8 @@ impl Thread {
     fn next_stretch(&mut self) {
         let Some(active) = &mut self.active else { return };
         active.next_stretch(&mut self.shadow);
-        self.is_passing = !self.shadow.is_followed();
-        let weight = self.shadow.weight();
+        self.is_passing = !self.shadow.stretches.is_followed();
+        let weight = self.shadow.stretches.weight().cast_unsigned();
         self.account.counts_for(weight);
         self.pace.begins_stretch(!self.is_passing && weight > 1);
         self.lines.ends_round();
@@ -217,18 +218,18 @@ impl Thread {
         if self.is_passing {
             // The next event depends on the order of two threads, which has no mean.
             let meets = mem::take(&mut self.meets);
-            if (meets || self.pace.is_new(block)) && self.shadow.asks(meets) {
+            if (meets || self.pace.is_new(block)) && self.shadow.stretches.asks(meets) {
                 self.next_stretch();
             }
         }
         let Some(active) = &mut self.active else { return };
         if self.is_passing {
-            if self.shadow.trains() {
+            if self.shadow.stretches.trains() {
                 active.learns(block.place, block.flow);
             }
             return active.passes(block.instructions, self.pace.takes_ps(block));
         }
-        self.pace.comes(block, active.now_ps(), self.shadow.is_settled());
+        self.pace.comes(block, active.now_ps(), self.shadow.stretches.is_settled());
         active.branches(block.place, block.flow);
         if self.is_followed || !active.begin_quickly(block.instructions, block.flow) {
             self.begins_late(block);
@@ -310,7 +311,7 @@ impl Thread {
         if self.is_followed {
             let moved = moves.then(|| self.pages.held(address / PAGE_BYTES)).flatten();
             let moved = moved.map(|of| (address, of.elsewhere.as_slice()));
-            let made = (kind, by.position, &by.by);
+            let made = (kind, &by.by);
             active.again_with_alternatives(hit, piece, made, moved, &mut self.shadow);
         }
         if hit.waited_ps > 0 {

@@ -2,9 +2,9 @@
 
 use spin::MutexGuard;
 
+use super::hierarchy::Hierarchy;
 use super::{Access, Engine, Mode};
-use crate::cache::Cache;
-use crate::counters::{Figure, Kind, VcpuFigures};
+use crate::counters::Figure;
 use crate::elsewhere::{Shadow, There};
 use crate::outcome::Outcome;
 use crate::pipeline::Pipeline;
@@ -33,18 +33,8 @@ pub struct Begun {
 /// A vCPU with its thread in the model; no other thread changes its state meanwhile.
 #[derive(Debug)]
 pub struct Active<'a> {
-    pub(super) engine: &'a Engine,
-    pub(super) vcpu: usize,
-    /// Position of the vCPU's node.
-    pub(super) home: usize,
-    /// Number of the thread on the vCPU, if threads are followed.
-    pub(super) thread: Option<usize>,
+    pub(super) memory: Hierarchy<'a>,
     phase: usize,
-    pub(super) figures: &'a VcpuFigures,
-    pub(super) caches: &'a [Cache],
-    /// The nearest cache, and the cost of a hit.
-    pub(super) nearest: Option<&'a Cache>,
-    pub(super) nearest_ps: u64,
     pub(super) time_ps: &'a Figure,
     pub(super) state: MutexGuard<'a, VcpuState>,
     /// Instructions already counted, and their time.
@@ -58,16 +48,19 @@ impl Engine {
     pub fn enter(&self, vcpu: usize) -> Active<'_> {
         let phase = self.gate.phase();
         let state = self.vcpus[vcpu].state.lock();
-        Active {
+        let memory = Hierarchy {
             engine: self,
             vcpu,
             home: self.arguments.machine.cpus[vcpu],
             thread: None,
-            phase,
             figures: self.counters.of(phase, vcpu),
             caches: &self.vcpus[vcpu].caches,
             nearest: self.vcpus[vcpu].caches.first(),
             nearest_ps: self.hit_ps.first().copied().unwrap_or(0),
+        };
+        Active {
+            memory,
+            phase,
             time_ps: &self.vcpus[vcpu].time_ps,
             counted: (state.instructions, state.taken_ps),
             state,
@@ -78,7 +71,7 @@ impl Engine {
     /// another thread ran there before.
     pub fn enter_as(&self, vcpu: usize, thread: usize) -> Active<'_> {
         let mut active = self.enter(vcpu);
-        active.thread = Some(thread);
+        active.memory.thread = Some(thread);
         let last = &self.vcpus[vcpu].thread;
         if last.get() != thread as u64 {
             last.set(thread as u64);
@@ -90,26 +83,10 @@ impl Engine {
     }
 }
 
-impl Engine {
-    /// Returns the time to issue the instructions of a block that begins at `begin_ps`.
-    #[inline]
-    pub(super) fn takes_ps(
-        &self,
-        state: &mut VcpuState,
-        (instructions, flow): (u64, Option<&Flow>),
-        begin_ps: u64,
-    ) -> u64 {
-        match (&mut state.pipeline, flow) {
-            (Some(pipeline), Some(flow)) => pipeline.takes_ps(flow, begin_ps),
-            _ => instructions * self.ps_own,
-        }
-    }
-}
-
 impl<'a> Active<'a> {
     /// Returns the engine it belongs to.
     pub fn engine(&self) -> &'a Engine {
-        self.engine
+        self.memory.engine
     }
 }
 
@@ -130,7 +107,7 @@ impl Active<'_> {
         let time_ps = self.time_ps.get();
         let latest_ps = self.state.pipeline.as_mut().map_or(0, Pipeline::settles_ps);
         let waited_ps = latest_ps.saturating_sub(time_ps);
-        self.figures.time_ps.add(waited_ps);
+        self.memory.figures.time_ps.add(waited_ps);
         self.time_ps.add(waited_ps);
         waited_ps
     }
@@ -139,7 +116,7 @@ impl Active<'_> {
     /// known.
     #[inline]
     pub fn block(&mut self, instructions: u64, flow: Option<&'static Flow>) -> Step {
-        let engine = self.engine;
+        let engine = self.memory.engine;
         if engine.is_plain {
             self.keep_phase();
             self.state.begin_block(instructions, instructions * engine.ps_own);
@@ -154,7 +131,7 @@ impl Active<'_> {
             self.count_instructions();
             return Step::default();
         }
-        let mut step = engine.take_turn(self.vcpu, self.time_ps.get());
+        let mut step = engine.take_turn(self.memory.vcpu, self.time_ps.get());
         // Without owners of lines, spinning cannot be detected.
         let spins = engine.owners.is_some() && self.state.spins();
         let before_ps = self.time_ps.get();
@@ -162,7 +139,7 @@ impl Active<'_> {
         self.count_instructions();
         if spins {
             // A vCPU that waits for another lets it run, and does not delay others.
-            engine.turns.wait(self.vcpu);
+            engine.turns.wait(self.memory.vcpu);
             step.over = true;
         }
         if self.state.pipeline.is_some() {
@@ -212,22 +189,33 @@ impl Active<'_> {
             if let Some(shadow) = shadow {
                 shadow.begin(flow, time_ps, number, waited_ps);
             }
-            if waited_ps > 0 {
-                self.figures.time_ps.add(waited_ps);
-            }
         }
-        let takes_ps = self.engine.takes_ps(state, (instructions, flow), begun.resumed_ps);
-        self.time_ps.set(begun.resumed_ps + takes_ps);
-        state.begin_block(instructions, takes_ps);
+        self.begins_at(instructions, flow, begun.resumed_ps);
         begun
+    }
+
+    /// Begins a block whose first instruction is issued at this time.
+    #[inline]
+    pub(super) fn begins_at(&mut self, instructions: u64, flow: Option<&Flow>, at_ps: u64) {
+        let waited_ps = at_ps - self.time_ps.get();
+        if waited_ps > 0 {
+            self.memory.figures.time_ps.add(waited_ps);
+        }
+        let state = &mut *self.state;
+        let takes_ps = match (&mut state.pipeline, flow) {
+            (Some(pipeline), Some(flow)) => pipeline.takes_ps(flow, at_ps),
+            _ => instructions * self.memory.engine.ps_own,
+        };
+        self.time_ps.set(at_ps + takes_ps);
+        state.begin_block(instructions, takes_ps);
     }
 
     /// Accesses memory.
     #[inline]
     pub fn access(&mut self, access: Access) -> Outcome {
         self.keep_phase();
-        let Some(target) = self.engine.map.node(access.address) else {
-            self.figures.other.add(self.engine.sampler.weight());
+        let Some(target) = self.memory.engine.map.node(access.address) else {
+            self.memory.figures.other.add(self.memory.engine.sampler.weight());
             return Outcome::default();
         };
         match self.quickly(access, target) {
@@ -246,39 +234,35 @@ impl Active<'_> {
         shadow: Option<(&mut Shadow, &[There])>,
     ) -> Outcome {
         self.keep_phase();
-        let weight = self.engine.sampler.weight();
-        self.figures.nodes[target].accesses[access.kind as usize].add(weight);
+        let weight = self.memory.engine.sampler.weight();
+        self.memory.figures.nodes[target].accesses[access.kind as usize].add(weight);
         match self.state.pipeline {
-            _ if self.engine.is_plain => self.counted(access, target, weight),
-            Some(ref pipeline) => match pipeline.non_temporal_bytes(access.position) {
-                bytes if bytes > 0 && access.kind == Kind::Store => {
-                    self.past_caches(access, bytes, target, shadow)
-                }
-                _ => self.piped(access, target, shadow),
-            },
+            _ if self.memory.engine.is_plain => self.counted(access, target, weight),
+            Some(_) => self.piped(access, target, shadow),
             None => self.modelled(access, target),
         }
     }
 
     /// Makes an access that counts as `weight` accesses, in a model that only counts.
     fn counted(&mut self, access: Access, target: usize, weight: u64) -> Outcome {
-        let node = &self.figures.nodes[target];
-        let latency_ps = weight * self.engine.costs.memory_ps(self.home, target, access.kind);
+        let node = &self.memory.figures.nodes[target];
+        let latency_ps =
+            weight * self.memory.engine.costs.memory_ps(self.memory.home, target, access.kind);
         node.misses[access.kind as usize].add(weight);
         node.cost_ps.add(latency_ps);
-        self.figures.cost_ps.add(latency_ps);
-        self.figures.time_ps.add(latency_ps);
+        self.memory.figures.cost_ps.add(latency_ps);
+        self.memory.figures.time_ps.add(latency_ps);
         Outcome::default()
     }
 
     /// Switches to the counters of the current phase.
     #[inline]
     fn keep_phase(&mut self) {
-        let phase = self.engine.gate.phase();
+        let phase = self.memory.engine.gate.phase();
         if phase != self.phase {
             self.count_instructions();
             self.phase = phase;
-            self.figures = self.engine.counters.of(phase, self.vcpu);
+            self.memory.figures = self.memory.engine.counters.of(phase, self.memory.vcpu);
         }
     }
 
@@ -288,8 +272,8 @@ impl Active<'_> {
         let (instructions, taken_ps) = self.counted;
         let instructions = self.state.instructions - instructions;
         if instructions > 0 {
-            self.figures.instructions.add(instructions);
-            self.figures.time_ps.add(self.state.taken_ps - taken_ps);
+            self.memory.figures.instructions.add(instructions);
+            self.memory.figures.time_ps.add(self.state.taken_ps - taken_ps);
             self.counted = (self.state.instructions, self.state.taken_ps);
         }
     }

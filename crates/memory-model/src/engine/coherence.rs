@@ -1,13 +1,14 @@
 //! Transfers of lines from other vCPUs' caches.
 
-use super::{Access, Active, Engine};
+use super::hierarchy::Hierarchy;
+use super::{Access, Engine};
 use crate::cache::Cache;
 use crate::cost::ps;
 use crate::counters::Kind;
 use crate::owners::{Found, Who};
 use crate::pipeline::stores::Bytes;
 use crate::seats::Seat;
-use crate::vcpu::Vcpu;
+use crate::vcpu::{Vcpu, VcpuState};
 
 /// Limit of a writer's lead: a vCPU that is further ahead is so because vCPUs run in turns, not
 /// because it has just written the line. One that is further behind has not just written it either.
@@ -16,8 +17,8 @@ const MOST_AHEAD_PS: u64 = 1_000_000;
 /// A line that comes from another vCPU.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Transfer {
-    /// Time at which the transfer can begin.
-    pub begin_ps: u64,
+    /// Time from the access's begin on after which the transfer can begin.
+    pub after_ps: u64,
     /// Cost of the transfer.
     pub cost_ps: u64,
     /// True if the line was written longer ago than a core runs ahead: no instruction waits for its
@@ -29,13 +30,13 @@ pub(super) struct Transfer {
     pub from: u8,
 }
 
-impl Active<'_> {
+impl Hierarchy<'_> {
     /// Reports whether another vCPU is taking the line of an access that would begin at `begin_ps`
     /// and the line has not left yet, on machines where stores are ordered by time. Until then, stores
     /// still hit, and so do loads of what this vCPU has just stored, and those of a line that it has only read,
     /// unless it polls that: then it sees the next value. `own` says whether one of its caches has the line.
     #[inline(always)]
-    pub(super) fn leaves(&mut self, access: Access, begin_ps: u64, own: bool) -> bool {
+    pub fn leaves(&self, state: &mut VcpuState, access: &Access, begin_ps: u64, own: bool) -> bool {
         let engine = self.engine;
         if engine.front.is_some() || own {
             return false;
@@ -43,33 +44,26 @@ impl Active<'_> {
         let number = access.address >> engine.line_shift;
         let Vcpu { leaving, upgraded, .. } = &engine.vcpus[self.vcpu];
         let is_load = access.kind == Kind::Load;
-        let leaves = leaving.has(number, begin_ps) && (!is_load || self.has_stored(access))
-            || is_load && upgraded.has(number, begin_ps) && !self.state.polls(access.address);
+        let leaves = leaving.has(number, begin_ps) && (!is_load || has_stored(state, access))
+            || is_load && upgraded.has(number, begin_ps) && !state.polls(access.address);
         if leaves {
-            self.state.look(access.address, access.kind);
+            state.look(access.address, access.kind);
             Cache::lose_all(self.caches, access.address);
         }
         leaves
     }
 
-    /// Returns true if recent stores of this vCPU forward all bytes of a load to it.
-    fn has_stored(&self, access: Access) -> bool {
-        let instruction = self.state.instruction(access.position);
-        let bytes = Bytes::new(access.address, access.bytes);
-        let pipeline = self.state.pipeline.as_ref();
-        pipeline.is_some_and(|of| of.forwarded(bytes, (instruction, false)).whole)
-    }
-
     /// Returns the transfer from another vCPU that such an access needs, if any.
     #[inline(always)]
-    pub(super) fn transfer(
-        &mut self,
-        access: Access,
+    pub fn transfer(
+        &self,
+        state: &mut VcpuState,
+        access: &Access,
         begin_ps: u64,
         own: bool,
     ) -> Option<Transfer> {
         let engine = self.engine;
-        let looks = self.state.look(access.address, access.kind);
+        let looks = state.look(access.address, access.kind);
         let owners = engine.owners.as_ref()?;
         let line = access.address >> engine.line_shift;
         let found = match access.kind {
@@ -80,27 +74,33 @@ impl Active<'_> {
         let (writer, written_ps) = match found {
             Found::Free => return None,
             Found::WrittenBy(writer, written_ps) => (writer, written_ps),
-            Found::Read(taken_ps) => return self.upgraded(access, (begin_ps, taken_ps)),
+            Found::Read(taken_ps) => return self.upgraded(state, access, (begin_ps, taken_ps)),
         };
         let who = usize::from(writer.vcpu);
         let cost_ps = self.taken_ps(access, who)?;
         // The line cannot have been taken before it was written.
         let just_written = looks > 1 || written_ps < begin_ps.saturating_add(MOST_AHEAD_PS);
-        let begin_ps = if just_written { begin_ps.max(written_ps) } else { begin_ps };
+        let after_ps = if just_written { written_ps.saturating_sub(begin_ps) } else { 0 };
+        let begin_ps = begin_ps + after_ps;
         owners.taken(line, begin_ps + cost_ps);
         // An atomic operation's request arrives half a transfer before the line does; plain stores wait in
         // the store buffer meanwhile.
-        let leaves_ps = if self.is_atomic(access) { cost_ps / 2 } else { cost_ps };
+        let leaves_ps = if is_atomic(state, access) { cost_ps / 2 } else { cost_ps };
         engine.vcpus[who].leaving.until(line, begin_ps + leaves_ps);
         let far = engine.arguments.machine.cpus[who] != self.home;
         let is_old = begin_ps.saturating_sub(written_ps) > MOST_AHEAD_PS;
-        Some(Transfer { begin_ps, cost_ps, is_old, far, from: writer.thread })
+        Some(Transfer { after_ps, cost_ps, is_old, far, from: writer.thread })
     }
 
     /// Takes a line that is stored to from all vCPUs that have read it, once it has reached the last of them;
     /// returns the answer of the farthest one, for which an atomic operation waits. Other stores wait in the
     /// store buffer, and readers have the line until the request arrives.
-    fn upgraded(&self, access: Access, (begin_ps, taken_ps): (u64, u64)) -> Option<Transfer> {
+    fn upgraded(
+        &self,
+        state: &VcpuState,
+        access: &Access,
+        (begin_ps, taken_ps): (u64, u64),
+    ) -> Option<Transfer> {
         let engine = self.engine;
         let line = access.address >> engine.line_shift;
         let is_ahead = taken_ps >= begin_ps.saturating_add(MOST_AHEAD_PS);
@@ -114,28 +114,22 @@ impl Active<'_> {
             engine.vcpus[*who].upgraded.until(line, arrives_ps);
         };
         let farthest = readers.inspect(keeps).max();
-        let (cost_ps, who) = farthest.filter(|_| self.is_atomic(access))?;
+        let (cost_ps, who) = farthest.filter(|_| is_atomic(state, access))?;
         let far = engine.arguments.machine.cpus[who] != self.home;
         #[expect(clippy::cast_possible_truncation, reason = "its lowest bits")]
         let from = engine.vcpus[who].thread.get() as u8;
-        Some(Transfer { begin_ps, cost_ps, is_old: false, far, from })
-    }
-
-    /// Returns true if an atomic operation makes an access.
-    fn is_atomic(&self, access: Access) -> bool {
-        let by = self.state.pipeline.as_ref().and_then(|of| of.accessor(access.position));
-        by.is_some_and(|of| of.atomic)
+        Some(Transfer { after_ps: 0, cost_ps, is_old: false, far, from })
     }
 
     /// Identifies this access's vCPU and thread for the directory.
     #[inline]
-    pub(super) fn who(&self) -> Who {
+    pub fn who(&self) -> Who {
         #[expect(clippy::cast_possible_truncation, reason = "there are at most 255 vCPUs")]
         Who { vcpu: self.vcpu as u8, thread: self.thread.unwrap_or(0) as u8 }
     }
 
     /// Returns the cost of taking a line from a vCPU, if its caches still have it.
-    fn taken_ps(&self, access: Access, who: usize) -> Option<u64> {
+    fn taken_ps(&self, access: &Access, who: usize) -> Option<u64> {
         let engine = self.engine;
         let has = engine.vcpus[who].caches.iter().any(|cache| cache.holds(access.address));
         if access.kind == Kind::Store {
@@ -146,6 +140,20 @@ impl Active<'_> {
         let takes_ps = engine.between_ps(seat(self.vcpu), seat(who))?;
         has.then_some(takes_ps)
     }
+}
+
+/// Returns true if recent stores of the vCPU forward all bytes of a load to it.
+fn has_stored(state: &VcpuState, access: &Access) -> bool {
+    let instruction = state.instruction(access.position);
+    let bytes = Bytes::new(access.address, access.bytes);
+    let pipeline = state.pipeline.as_ref();
+    pipeline.is_some_and(|of| of.forwarded(bytes, (instruction, false)).whole)
+}
+
+/// Returns true if an atomic operation makes an access.
+fn is_atomic(state: &VcpuState, access: &Access) -> bool {
+    let by = state.pipeline.as_ref().and_then(|of| of.accessor(access.position));
+    by.is_some_and(|of| of.atomic)
 }
 
 impl Engine {

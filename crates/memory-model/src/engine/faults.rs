@@ -23,27 +23,27 @@ impl Active<'_> {
     /// Waits for everything in flight and then for a page fault, unless the machine has no times of
     /// faults.
     pub fn faults(&mut self, fault: Fault, shadow: Option<&mut Shadow>) {
-        let Some(faults) = self.engine.arguments.machine.faults else { return };
-        self.figures.faults.add(1);
-        self.is_in_kernel(&self.figures.faults_ps, ps(faults.takes_ns(fault)), shadow);
+        let Some(faults) = self.memory.engine.arguments.machine.faults else { return };
+        self.memory.figures.faults.add(1);
+        self.is_in_kernel(&self.memory.figures.faults_ps, ps(faults.takes_ns(fault)), shadow);
     }
 
     /// Waits for everything in flight and then for the kernel to free a number of pages, and to unmap
     /// a number of pages of files.
     pub fn frees(&mut self, pages: u64, of_files: u64, shadow: Option<&mut Shadow>) {
-        let faults = self.engine.arguments.machine.faults.filter(|_| pages + of_files > 0);
+        let faults = self.memory.engine.arguments.machine.faults.filter(|_| pages + of_files > 0);
         if let Some(faults) = faults {
             let takes_ns = faults.frees_ns(pages, of_files);
-            self.is_in_kernel(&self.figures.faults_ps, ps(takes_ns), shadow);
+            self.is_in_kernel(&self.memory.figures.faults_ps, ps(takes_ns), shadow);
         }
     }
 
     /// Waits for everything in flight and then for a system call, unless the machine has no times of
     /// calls.
     pub fn calls(&mut self, call: SystemCall, shadow: Option<&mut Shadow>) {
-        let Some(calls) = self.engine.arguments.machine.calls else { return };
-        self.figures.calls.add(1);
-        self.is_in_kernel(&self.figures.calls_ps, ps(calls.takes_ns(call)), shadow);
+        let Some(calls) = self.memory.engine.arguments.machine.calls else { return };
+        self.memory.figures.calls.add(1);
+        self.is_in_kernel(&self.memory.figures.calls_ps, ps(calls.takes_ns(call)), shadow);
     }
 
     /// Waits for everything in flight and then for the kernel, and counts its time.
@@ -55,14 +55,14 @@ impl Active<'_> {
             shadow.stops(now_ps, waited_ps);
         }
         counted.add(takes_ps);
-        self.figures.time_ps.add(waited_ps + takes_ps);
+        self.memory.figures.time_ps.add(waited_ps + takes_ps);
         self.time_ps.add(waited_ps + takes_ps);
     }
 
     /// Brings the lines of a page that the kernel has written into the caches. Of a huge page, the
     /// lines around this one come last, as Linux clears it (`process_huge_page`).
     pub fn writes_page(&mut self, page: Page, number: u64, is_huge: bool) {
-        if self.engine.arguments.machine.faults.is_none() {
+        if self.memory.engine.arguments.machine.faults.is_none() {
             return;
         }
         if !is_huge {
@@ -80,7 +80,7 @@ impl Active<'_> {
     }
 
     fn writes_lines(&mut self, frame: u64, page: u64) {
-        let line_bytes = 1 << self.engine.line_shift;
+        let line_bytes = 1 << self.memory.engine.line_shift;
         for offset in (0..PAGE_BYTES).step_by(line_bytes) {
             let access = Access {
                 address: frame + offset,
@@ -90,7 +90,7 @@ impl Active<'_> {
                 position: 0,
                 table: None,
             };
-            self.looked_up(access, self.time_ps.get());
+            self.memory.answers(&mut self.state, &access, self.time_ps.get());
         }
     }
 }

@@ -4,9 +4,7 @@
 use super::{Access, Active, Place};
 use crate::counters::Kind;
 use crate::elsewhere::{Shadow, There};
-use crate::outcome::{Known, Outcome, Source};
-use crate::pipeline::Pipeline;
-use crate::pipeline::combining::Piece;
+use crate::outcome::{Known, Outcome};
 use crate::pipeline::flow::{Accessor, Flow};
 
 impl Active<'_> {
@@ -39,8 +37,9 @@ impl Active<'_> {
     /// not apply.
     #[inline]
     pub fn passes_again(&mut self, known: &Known, address: u64, kind: Kind) -> bool {
-        let (line, by) = (address >> self.engine.line_shift, (self.who(), self.time_ps.get()));
-        if kind == Kind::Store && !self.engine.stores_again(known, line, by) {
+        let (line, by) =
+            (address >> self.memory.engine.line_shift, (self.memory.who(), self.time_ps.get()));
+        if kind == Kind::Store && !self.memory.engine.stores_again(known, line, by) {
             return false;
         }
         self.state.look(address, kind);
@@ -56,39 +55,11 @@ impl Active<'_> {
         accessor: Option<&Accessor>,
         shadow: Option<(&mut Shadow, &[There])>,
     ) -> Outcome {
-        self.figures.nodes[target].accesses[access.kind as usize].add(1);
+        self.memory.figures.nodes[target].accesses[access.kind as usize].add(1);
         if let Some((shadow, elsewhere)) = shadow {
             shadow.translate(access.virtual_address, access.address, elsewhere);
         }
-        let past = accessor.map_or(0, |accessor| accessor.non_temporal_bytes);
-        if past > 0 && access.kind == Kind::Store {
-            self.passes_caches(target, access, past)
-        } else {
-            self.served_alone(access, target).0
-        }
-    }
-
-    /// Stores this number of bytes past the caches.
-    fn passes_caches(&mut self, target: usize, access: Access, bytes: u8) -> Outcome {
-        let (shift, now_ps) = (self.engine.line_shift, self.time_ps.get());
-        let instruction = self.state.instruction(access.position);
-        let piece = Piece::new(access.address, bytes, shift, instruction);
-        let joins = |pipeline: &mut Pipeline| pipeline.joins(piece);
-        let begins_line = !self.state.pipeline.as_mut().is_some_and(joins);
-        let (translation_ps, _) = self.translation_ps(access, now_ps);
-        let (cost_ps, queue_ps) = match begins_line {
-            true => self.in_memory_ps(now_ps, target, access.kind, [0, 1 << shift]),
-            false => (0, 0),
-        };
-        self.leaves_caches(access);
-        self.figures.cost_ps.add(translation_ps + cost_ps);
-        Outcome {
-            source: if begins_line { Source::Memory } else { Source::Cache },
-            missed: begins_line,
-            cost_ps,
-            queue_ps,
-            done_ps: now_ps,
-            ..Outcome::default()
-        }
+        let past = accessor.map_or(0, |accessor| accessor.past_caches(access.kind));
+        self.served_alone(access, target, past).0
     }
 }

@@ -7,9 +7,9 @@ use crate::cache::Cache;
 use crate::counters::Kind;
 use crate::outcome::{Known, NOT_WRITTEN, Outcome};
 use crate::owners::{Owners, Who};
-use crate::pipeline::Pipeline;
 use crate::pipeline::flow::{Accessor, Flow};
-use crate::pipeline::stores::{Bytes, Forwarded};
+use crate::pipeline::stores::Bytes;
+use crate::pipeline::{Act, Asked, Line, Reached};
 
 /// An instruction that accesses memory, as translated with its block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -38,19 +38,13 @@ impl Active<'_> {
     /// that is not currently simulated under other placements; returns whether it did.
     #[inline]
     pub fn begin_quickly(&mut self, instructions: u64, flow: Option<&'static Flow>) -> bool {
-        let state = &mut *self.state;
-        let mut time_ps = self.time_ps.get();
+        let (mut at_ps, state) = (self.time_ps.get(), &mut *self.state);
         if let Some(pipeline) = &mut state.pipeline {
-            let begin_ps = pipeline.begins_at_once(flow, time_ps, state.instructions + 1);
+            let begin_ps = pipeline.begins_at_once(flow, at_ps, state.instructions + 1);
             let Some(begin_ps) = begin_ps else { return false };
-            if begin_ps > time_ps {
-                self.figures.time_ps.add(begin_ps - time_ps);
-                time_ps = begin_ps;
-            }
+            at_ps = begin_ps;
         }
-        let takes_ps = self.engine.takes_ps(state, (instructions, flow), time_ps);
-        self.time_ps.set(time_ps + takes_ps);
-        state.begin_block(instructions, takes_ps);
+        self.begins_at(instructions, flow, at_ps);
         true
     }
 
@@ -62,22 +56,22 @@ impl Active<'_> {
     /// Returns true if accesses to known lines may take the fast path at all.
     pub fn has_quick_way(&self) -> bool {
         let is_free = |ps: Option<&u64>| ps.is_none_or(|ps| *ps == 0);
-        self.nearest.is_some()
-            && is_free(self.engine.tlb_hit_ps.first())
-            && (self.state.pipeline.is_some() || self.nearest_ps == 0)
+        self.memory.nearest.is_some()
+            && is_free(self.memory.engine.tlb_hit_ps.first())
+            && (self.state.pipeline.is_some() || self.memory.nearest_ps == 0)
     }
 
     /// Returns true if owners of lines are tracked, so that other vCPUs' effects on a line are
     /// seen.
     pub fn knows_owners(&self) -> bool {
-        self.engine.owners.is_some()
+        self.memory.engine.owners.is_some()
     }
 
     /// Looks up an address in the nearest cache, and makes its line the most recent one of its set.
     #[inline]
     pub fn finds(&self, address: u64) -> bool {
         let finds = |cache: &Cache| cache.is_latest(address) || cache.access_held(address);
-        self.nearest.is_some_and(finds)
+        self.memory.nearest.is_some_and(finds)
     }
 
     /// Looks up the translation of a known line in the nearest TLB.
@@ -98,31 +92,34 @@ impl Active<'_> {
         by: &By,
     ) -> Option<Hit> {
         let bytes = Bytes::new(address, bytes);
-        self.served(known, (bytes, kind), (by.accessor, u64::from(by.behind)))
+        let instruction = self.state.instructions - u64::from(by.behind);
+        self.served(known, Act { by: by.accessor, instruction, kind, bytes })
     }
 
     /// Makes an access, for a vCPU with a core, if the nearest cache and TLB serve it and it has no
     /// other effect.
     #[inline]
     pub(super) fn quickly(&mut self, access: Access, target: usize) -> Option<Outcome> {
-        let (engine, Access { address, kind, position, .. }) = (self.engine, access);
-        let by = (self.state.pipeline.as_ref()?.accessor(position), self.state.behind(position));
+        let (engine, Access { address, kind, position, .. }) = (self.memory.engine, access);
+        let by = self.state.pipeline.as_ref()?.accessor(position);
+        let instruction = self.state.instructions - self.state.behind(position);
         // The general path also makes the line and the translation the most recent ones, so nothing
         // needs to be undone.
         if !self.hits_tlb(access) || !self.finds(address) {
             return None;
         }
-        let has_stored =
-            kind == Kind::Store && self.nearest.is_some_and(|cache| cache.has_stored(address));
+        let has_stored = kind == Kind::Store
+            && self.memory.nearest.is_some_and(|cache| cache.has_stored(address));
         let written = if has_stored { engine.place_number(address) } else { NOT_WRITTEN };
         let known = Known { written, ..Known::default() };
-        let hit = self.served(&known, (Bytes::new(address, access.bytes), kind), by)?;
-        self.figures.nodes[target].accesses[kind as usize].add(engine.sampler.weight());
-        self.figures.cost_ps.add(self.nearest_ps);
+        let bytes = Bytes::new(address, access.bytes);
+        let hit = self.served(&known, Act { by, instruction, kind, bytes })?;
+        self.memory.figures.nodes[target].accesses[kind as usize].add(engine.sampler.weight());
+        self.memory.figures.cost_ps.add(self.memory.nearest_ps);
         Some(Outcome {
             effect: self.advances(hit.waited_ps),
             own_cache: true,
-            cost_ps: self.nearest_ps,
+            cost_ps: self.memory.nearest_ps,
             waited_ps: hit.waited_ps,
             resumed_ps: hit.resumed_ps,
             done_ps: hit.done_ps,
@@ -134,66 +131,51 @@ impl Active<'_> {
     #[inline]
     fn hits_tlb(&self, access: Access) -> bool {
         self.state.tlbs.as_ref().is_none_or(|tlbs| {
-            self.engine.tlb_hit_ps.first() == Some(&0)
+            self.memory.engine.tlb_hit_ps.first() == Some(&0)
                 && tlbs.hits(access.virtual_address, access.address)
         })
     }
 
-    /// Makes an access to a line that is in the nearest cache or in flight to it, given its
-    /// instruction and the number of instructions after it.
+    /// Makes an access to a line that is in the nearest cache or in flight to it.
     #[inline(always)]
-    fn served(
-        &mut self,
-        known: &Known,
-        (bytes, kind): (Bytes, Kind),
-        (accessor, behind): (Option<&Accessor>, u64),
-    ) -> Option<Hit> {
-        let who = self.who();
-        let (engine, state) = (self.engine, &mut *self.state);
-        let time_ps = self.time_ps.get();
-        let (mut reached_ps, mut came_ps, mut issue_ps) = (time_ps, time_ps, time_ps);
-        let address = bytes.address();
-        let line = address >> engine.line_shift;
-        let (mut stores, mut under_way) = (None, None);
-        let mut takes_ps = self.nearest_ps;
-        if let Some(pipeline) = &mut state.pipeline {
-            let accessor = accessor.filter(|accessor| accessor.is_quick())?;
-            reached_ps = time_ps.saturating_sub(accessor.behind_ps);
-            let instruction = state.instructions - behind;
-            came_ps = pipeline.comes_ps((instruction, kind), reached_ps);
-            issue_ps = pipeline.issues_ps(accessor, came_ps);
-            under_way = pipeline.under_way_ps(line, issue_ps);
-            let mut forwarded = Forwarded::default();
-            if kind == Kind::Load {
-                forwarded = pipeline.forwarded(bytes, (instruction, accessor.renames));
-                pipeline.renames(forwarded, bytes);
-            } else {
-                stores = Some((accessor, instruction));
+    fn served(&mut self, known: &Known, act: Act) -> Option<Hit> {
+        let (memory, state, time_ps) = (self.memory, &mut *self.state, self.time_ps.get());
+        let line = act.bytes.address() >> memory.engine.line_shift;
+        // Its translation takes no time, so nothing asks for the virtual line.
+        let asked = Asked { act, line, virtual_line: line };
+        let reached = match &mut state.pipeline {
+            Some(pipeline) => {
+                let by = act.by.filter(|by| by.is_quick())?;
+                pipeline.reaches(&asked, time_ps.saturating_sub(by.behind_ps), |_| 0)
             }
-            takes_ps = forwarded.takes_ps(issue_ps, takes_ps, under_way);
-            if kind == Kind::Load {
-                pipeline.loads(accessor, issue_ps, issue_ps + takes_ps);
-            }
-        }
-        if kind == Kind::Store && !engine.stores_again(known, line, (who, issue_ps)) {
+            None => Reached::at(time_ps),
+        };
+        let by = (memory.who(), reached.issue_ps);
+        if act.kind == Kind::Store && !memory.engine.stores_again(known, line, by) {
             return None;
         }
-        if let (Some((accessor, number)), Some(pipeline)) = (stores, &mut state.pipeline) {
-            pipeline.stores(accessor, bytes, (issue_ps, number));
+        let (mut goes_on_ps, mut takes_ps) = (time_ps, memory.nearest_ps);
+        if let Some(pipeline) = &mut state.pipeline {
+            let line = (Line::Nearest, memory.nearest_ps);
+            let served = pipeline.serves(&asked, reached, line, |_| 0);
+            (goes_on_ps, takes_ps) = (served.goes_on_ps, served.cost_ps);
+            if served.is_under_way {
+                // Callers count a hit.
+                memory.figures.cost_ps.add(takes_ps.saturating_sub(memory.nearest_ps));
+            }
         }
-        state.look(address, kind);
-        if under_way.is_some() {
-            // Callers count a hit.
-            self.figures.cost_ps.add(takes_ps.saturating_sub(self.nearest_ps));
-        }
-        let goes_on_ps = Pipeline::passes_ps(came_ps, issue_ps);
-        let waited_ps = goes_on_ps - reached_ps;
+        state.look(act.bytes.address(), act.kind);
+        let waited_ps = goes_on_ps - reached.reached_ps;
         if waited_ps > 0 {
-            self.figures.time_ps.add(waited_ps);
+            memory.figures.time_ps.add(waited_ps);
             self.time_ps.set(time_ps + waited_ps);
         }
-        let resumed_ps = if goes_on_ps == came_ps { came_ps } else { issue_ps };
-        Some(Hit { reached_ps, waited_ps, resumed_ps, done_ps: issue_ps + takes_ps })
+        Some(Hit {
+            reached_ps: reached.reached_ps,
+            waited_ps,
+            resumed_ps: reached.resumes_ps(goes_on_ps, reached.issue_ps),
+            done_ps: reached.issue_ps + takes_ps,
+        })
     }
 }
 

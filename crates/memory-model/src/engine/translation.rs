@@ -3,23 +3,28 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::{Access, Active};
+use super::Access;
+use super::hierarchy::Hierarchy;
 use crate::cost::ps;
 use crate::counters::Kind;
 use crate::machine::{Machine, Tlb, page_size};
 use crate::page_tables::{LEVELS, entry, host_entry, table};
 use crate::tlb::{TlbPlace, Tlbs, Translation};
 
-impl Active<'_> {
+impl Hierarchy<'_> {
     /// Returns the time to translate the address of an access that begins at `time_ps`, and the
     /// place of the translation afterwards.
     #[inline(always)]
-    pub(super) fn translation_ps(&self, access: Access, time_ps: u64) -> (u64, TlbPlace) {
-        let Some(tlbs) = &self.state.tlbs else { return (0, TlbPlace::default()) };
-        self.translated_by_ps(tlbs, access, time_ps)
+    pub fn translation_ps(
+        &self,
+        tlbs: Option<&Tlbs>,
+        access: &Access,
+        time_ps: u64,
+    ) -> (u64, TlbPlace) {
+        tlbs.map_or_else(Default::default, |tlbs| self.translated_by_ps(tlbs, access, time_ps))
     }
 
-    fn translated_by_ps(&self, tlbs: &Tlbs, access: Access, time_ps: u64) -> (u64, TlbPlace) {
+    fn translated_by_ps(&self, tlbs: &Tlbs, access: &Access, time_ps: u64) -> (u64, TlbPlace) {
         let (translation, place) = tlbs.translate(access.virtual_address, access.address);
         let taken_ps = match translation {
             Translation::Hit(level) => self.engine.tlb_hit_ps[level],
@@ -31,7 +36,7 @@ impl Active<'_> {
         (taken_ps, place)
     }
 
-    fn walk_ps(&self, tlbs: &Tlbs, access: Access, time_ps: u64, levels: Range<usize>) -> u64 {
+    fn walk_ps(&self, tlbs: &Tlbs, access: &Access, time_ps: u64, levels: Range<usize>) -> u64 {
         let references = &self.figures.references;
         let before = references.get();
         self.figures.walks.add(1);
@@ -59,7 +64,7 @@ impl Active<'_> {
     /// guest-physical address.
     fn host_ps(
         &self,
-        access: Access,
+        access: &Access,
         address: u64,
         levels: Range<usize>,
         time_ps: u64,
@@ -72,8 +77,8 @@ impl Active<'_> {
     }
 
     /// Returns the time to read a table's entry at this address for an access.
-    fn entry_ps(&self, access: Access, address: u64, time_ps: u64) -> u64 {
-        if let Some(found) = self.hit(address, Kind::Load, time_ps).level {
+    fn entry_ps(&self, access: &Access, address: u64, time_ps: u64) -> u64 {
+        if let Some(found) = self.looks_up(address, Kind::Load, time_ps).level {
             return self.engine.hit_ps[found];
         }
         let tlb = self.engine.arguments.machine.tlb.as_ref();
@@ -82,6 +87,22 @@ impl Active<'_> {
         let queue_ps = self.queued(time_ps, target, self.engine.moved(Kind::Load));
         let memory_ps = self.engine.costs.memory_ps(self.home, target, Kind::Load);
         memory_ps.saturating_add(self.engine.costs.other_page_ps).saturating_add(queue_ps)
+    }
+
+    /// Returns the time of a translation without simulating accesses to page tables: entries are
+    /// assumed to be in the vCPU's farthest private cache, because huge pages have few entries.
+    pub fn assumed_ps(&self, translation: Translation) -> u64 {
+        let engine = self.engine;
+        match translation {
+            Translation::Hit(level) => engine.tlb_hit_ps[level],
+            Translation::Walk { first, end } => {
+                let last = self.caches.len().checked_sub(1);
+                let entry_ps = last.map_or(0, |last| engine.hit_ps[last]);
+                let asked_ps = engine.tlb_hit_ps.last().copied().unwrap_or(0);
+                let entries = (end - first) as u64 * (1 + engine.assumed_nested);
+                asked_ps + engine.walk_ps + entries * entry_ps
+            }
+        }
     }
 }
 

@@ -1,18 +1,17 @@
 //! Follows the threads of a program, also under alternative placements.
 
 use super::coherence::Transfer;
-use super::hierarchy::InCaches;
+use super::hierarchy::{Hierarchy, Reply};
 use super::quick::{By, Hit};
 use super::{Access, Active, Engine};
 use crate::arguments::Alternative;
 use crate::counters::Kind;
-use crate::elsewhere::{Cores, Elsewhere, Line, Shadow, There, Went};
+use crate::elsewhere::{Cores, Elsewhere, Shadow, There, Went};
 use crate::pipeline::stores::Bytes;
-use crate::pipeline::{Act, Miss};
+use crate::pipeline::{Act, Asked, Line};
 use crate::regrouped::Regrouped;
 use crate::seats::Seats;
 use crate::stretches::Stretches;
-use crate::tlb::Translation;
 
 impl Engine {
     /// Returns the model for threads of a program, which the caller keeps aligned in time, and
@@ -65,24 +64,9 @@ impl Engine {
         }
     }
 
-    /// Returns the time of a translation without simulating accesses to page tables: entries are
-    /// assumed to be in the vCPU's farthest private cache, because huge pages have few entries.
-    pub(super) fn translated_ps(&self, vcpu: usize, translation: Translation) -> u64 {
-        match translation {
-            Translation::Hit(level) => self.tlb_hit_ps[level],
-            Translation::Walk { first, end } => {
-                let own = self.vcpus[vcpu].caches.len();
-                let entry_ps = own.checked_sub(1).map_or(0, |last| self.hit_ps[last]);
-                let asked_ps = self.tlb_hit_ps.last().copied().unwrap_or(0);
-                let entries = (end - first) as u64 * (1 + self.assumed_nested);
-                asked_ps + self.walk_ps + entries * entry_ps
-            }
-        }
-    }
-
     /// Returns the level of the vCPU's caches or the shared ones that would have the line under an
     /// alternative placement.
-    fn level_elsewhere(&self, cores: Cores, found: InCaches, own: usize) -> Option<usize> {
+    fn level_elsewhere(&self, cores: Cores, found: &Reply, own: usize) -> Option<usize> {
         let has = match cores {
             Cores::On(_) => Some(found.on_one_node),
             Cores::Packed if self.packed.is_some() => Some(found.packed),
@@ -106,68 +90,62 @@ impl Active<'_> {
         &self,
         hit: Hit,
         (address, bytes): (u64, u8),
-        (kind, position, by): (Kind, u32, &By),
+        (kind, by): (Kind, &By),
         moved: Option<(u64, &[There])>,
         shadow: &mut Shadow,
     ) {
+        let memory = self.memory;
         let instruction = self.state.instructions - u64::from(by.behind);
-        let act = Act { position, instruction, kind, bytes: Bytes::new(address, bytes) };
-        let line = address >> self.engine.line_shift;
+        let bytes = Bytes::new(address, bytes);
+        let act = Act { by: by.accessor, instruction, kind, bytes };
+        let line_of = |address: u64| address >> memory.engine.line_shift;
+        let virtual_line = line_of(moved.map_or(address, |(page, _)| page));
+        let asked = Asked { act, line: line_of(address), virtual_line };
         let Hit { reached_ps, waited_ps, .. } = hit;
-        let virtual_line = moved.map_or(line, |(page, _)| page >> self.engine.line_shift);
-        let streamed = (position, virtual_line);
-        let went = Went { act, line, streamed, reached_ps, waited_ps, walk_ps: 0 };
         for (at, core) in shadow.cores.iter_mut().enumerate() {
             let translation =
                 moved.and_then(|(page, there)| core.translate(page, address, there[at]));
-            let walk_ps = translation.map_or(0, |of| self.engine.translated_ps(self.vcpu, of));
-            core.access(Went { walk_ps, ..went }, Line::Nearest, self.nearest_ps);
+            let walk_ps = translation.map_or(0, |of| memory.assumed_ps(of));
+            let went = Went { asked, reached_ps, waited_ps, walk_ps };
+            core.access(went, (Line::Nearest, memory.nearest_ps), 0);
         }
     }
+}
 
-    /// Returns the node of a thread under an alternative placement.
-    pub(super) fn home_by(&self, cores: Cores, thread: usize) -> usize {
-        match cores {
-            Cores::On(node) => node,
-            Cores::Packed => self.engine.packed_node(thread).unwrap_or(self.home),
-            Cores::Stay => self.home,
-        }
-    }
-
-    /// Repeats an access with its page elsewhere, given the transfer and its delay, the caches that
-    /// had the line, and the time beyond the latency of memory.
-    pub(super) fn alternatives(
+impl Hierarchy<'_> {
+    /// Repeats an access with its page elsewhere, given the reply to the actual one and its time
+    /// beyond the latency of memory.
+    pub fn alternatives(
         &self,
-        access: Access,
+        access: &Access,
         went: Went,
-        (transfer, after_ps, found, beyond_ps): (Option<Transfer>, u64, InCaches, u64),
+        (reply, beyond_ps): (&Reply, u64),
         (shadow, elsewhere): (&mut Shadow, &[There]),
     ) {
-        let engine = self.engine;
-        let nearest_ps = self.nearest_ps;
-        let thread = shadow.thread;
+        let (engine, own, thread) = (self.engine, self.caches.len(), shadow.thread);
         for (core, there) in shadow.cores.iter_mut().zip(elsewhere) {
-            let initiator = self.home_by(core.cores(), thread);
-            let level = engine.level_elsewhere(core.cores(), found, self.caches.len());
-            let miss = Miss::new(level, self.caches.len(), found.goes_back);
-            let line = match (transfer, level) {
-                (Some(transfer), _) => {
-                    let takes_ps = engine.transfer_elsewhere(thread, core.cores(), transfer);
-                    match transfer.is_old {
-                        true => Line::Farther { takes_ps, miss },
-                        false => Line::Core { after_ps, takes_ps },
-                    }
-                }
-                (None, Some(0)) => Line::Nearest,
-                (None, Some(level)) => Line::Farther { takes_ps: engine.hit_ps[level], miss },
+            let cores = core.cores();
+            let level = match reply.past {
+                true => None,
+                false => engine.level_elsewhere(cores, reply, own),
+            };
+            let takes_ps = match (reply.transfer, level) {
+                (Some(transfer), _) => engine.transfer_elsewhere(thread, cores, transfer),
+                (None, Some(level)) => engine.hit_ps[level],
                 (None, None) => {
+                    let initiator = match cores {
+                        Cores::On(node) => node,
+                        Cores::Packed => engine.packed_node(thread).unwrap_or(self.home),
+                        Cores::Stay => self.home,
+                    };
                     let memory_ps = engine.costs.memory_ps(initiator, there.node(), access.kind);
-                    Line::Farther { takes_ps: memory_ps.saturating_add(beyond_ps), miss }
+                    memory_ps.saturating_add(beyond_ps)
                 }
             };
-            let walk_ps = core.translate(access.virtual_address, access.address, *there);
-            let walk_ps = walk_ps.map_or(went.walk_ps, |of| engine.translated_ps(self.vcpu, of));
-            core.access(Went { walk_ps, ..went }, line, nearest_ps);
+            let translation = core.translate(access.virtual_address, access.address, *there);
+            let walk_ps = translation.map_or(went.walk_ps, |of| self.assumed_ps(of));
+            let line = (reply.line(level, own), self.nearest_ps);
+            core.access(Went { walk_ps, ..went }, line, takes_ps);
         }
     }
 }

@@ -22,8 +22,8 @@ pub struct Times {
 /// An instruction's access to memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Act {
-    /// Position of the instruction in its block.
-    pub position: u32,
+    /// The instruction, if known.
+    pub by: Option<&'static Accessor>,
     /// Number of the instruction.
     pub instruction: u64,
     /// Load or store.
@@ -38,7 +38,7 @@ impl Act {
     pub fn forwarded(&self, pipeline: &Pipeline) -> Forwarded {
         match self.kind {
             Kind::Load => {
-                let renames = pipeline.accessor(self.position).is_some_and(|of| of.renames);
+                let renames = self.by.is_some_and(|of| of.renames);
                 pipeline.forwarded(self.bytes, (self.instruction, renames))
             }
             Kind::Store => Forwarded::default(),
@@ -50,7 +50,7 @@ impl Pipeline {
     /// Records a store of data that are known at `issue_ps` or later.
     #[inline]
     pub(super) fn stored(&mut self, act: Act, issue_ps: u64) {
-        if let Some(accessor) = self.accessor(act.position) {
+        if let Some(accessor) = act.by {
             self.stores(accessor, act.bytes, (issue_ps, act.instruction));
         }
     }

@@ -7,8 +7,19 @@
 
 use alloc::vec::Vec;
 
+use super::flow::Accessor;
+use crate::counters::Kind;
+
 /// Parts of a line that are tracked separately: the bytes of a 64-byte line.
 const PARTS: u64 = 64;
+
+impl Accessor {
+    /// Returns the bytes that an access of this kind stores past the caches; 0 for others.
+    #[inline]
+    pub fn past_caches(&self, kind: Kind) -> u8 {
+        if kind == Kind::Store { self.non_temporal_bytes } else { 0 }
+    }
+}
 
 /// A line that is being combined.
 #[derive(Clone, Copy, Debug)]

@@ -3,8 +3,7 @@
 //! The reorder buffer holds more instructions than the schedulers, so a long chain fills these
 //! first, and later instructions begin no earlier than the chain's next entry leaves.
 
-use alloc::collections::BinaryHeap;
-use core::cmp::Reverse;
+use alloc::collections::VecDeque;
 
 /// The schedulers, by the instructions they hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,11 +16,13 @@ pub enum Pool {
     Load,
 }
 
-/// Waiting instructions, by the time at which they leave.
+/// Waiting instructions.
 #[derive(Clone, Debug, Default)]
 struct Scheduler {
     taken: u64,
-    leave: BinaryHeap<Reverse<(u64, u64)>>,
+    /// The times at which they leave, in order, and how many then do. Most of them leave last of all, so
+    /// that they are added at the end.
+    leave: VecDeque<(u64, u64)>,
 }
 
 /// The schedulers of a core.
@@ -58,7 +59,8 @@ impl Schedulers {
     pub fn add(&mut self, pool: Pool, count: u64, until_ps: u64) {
         let scheduler = &mut self.all[self.places[pool as usize]];
         scheduler.taken += count;
-        scheduler.leave.push(Reverse((until_ps, count)));
+        let behind = scheduler.leave.iter().rposition(|of| *of <= (until_ps, count));
+        scheduler.leave.insert(behind.map_or(0, |of| of + 1), (until_ps, count));
     }
 
     /// Returns true if this number of additional instructions could fill a scheduler.
@@ -75,7 +77,7 @@ impl Schedulers {
         let mut at_ps = now_ps;
         for (scheduler, size) in self.all.iter_mut().zip(sizes) {
             while scheduler.taken > size
-                && let Some(Reverse((until_ps, count))) = scheduler.leave.pop()
+                && let Some((until_ps, count)) = scheduler.leave.pop_front()
             {
                 scheduler.taken -= count;
                 at_ps = at_ps.max(until_ps);
@@ -86,7 +88,10 @@ impl Schedulers {
 
     /// Removes all instructions.
     pub fn clear(&mut self) {
-        self.all = Default::default();
+        for scheduler in &mut self.all {
+            scheduler.taken = 0;
+            scheduler.leave.clear();
+        }
     }
 }
 

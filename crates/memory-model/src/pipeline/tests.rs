@@ -33,7 +33,7 @@ fn times((issue_ps, done_ps): (u64, u64)) -> Times {
 
 /// Returns a load by an instruction.
 fn loads(instruction: u64) -> Act {
-    Act { position: 0, instruction, kind: Kind::Load, bytes: Bytes::new(64, 8) }
+    Act { by: None, instruction, kind: Kind::Load, bytes: Bytes::new(64, 8) }
 }
 
 const MISS: Miss = Miss { goes_back: false, is_far: false };
@@ -44,14 +44,14 @@ fn a_dependent_load_waits_and_an_independent_one_does_not() {
     // mov (%rax),%rcx; mov (%rcx),%rdx; mov (%rbx),%rsi
     let block = flow(&[&[0x48, 0x8b, 0x08], &[0x48, 0x8b, 0x11], &[0x48, 0x8b, 0x33]]);
     assert_eq!(begin(&mut pipeline, block, 0, 0), 0);
-    assert_eq!(pipeline.issue_ps(0, 0), 0);
+    assert_eq!(pipeline.issue_ps(pipeline.accessor(0), 0), 0);
     pipeline.fill(1, (0, 100), loads(1));
-    pipeline.loaded(0, 0, 100);
-    assert_eq!(pipeline.issue_ps(2, 2), 2);
-    assert_eq!(pipeline.issue_ps(1, 1), 100);
+    pipeline.loaded(pipeline.accessor(0), 0, 100);
+    assert_eq!(pipeline.issue_ps(pipeline.accessor(2), 2), 2);
+    assert_eq!(pipeline.issue_ps(pipeline.accessor(1), 1), 100);
     // The value stays behind the block's end.
     begin(&mut pipeline, flow(&[&[0x48, 0x8b, 0x11]]), 3, 3);
-    assert_eq!(pipeline.issue_ps(0, 3), 100);
+    assert_eq!(pipeline.issue_ps(pipeline.accessor(0), 3), 100);
 }
 
 /// With caches without hit times, such loads ended every chain, and the misses after them overlapped.
@@ -61,13 +61,13 @@ fn a_load_with_a_late_address_is_late_even_if_it_takes_no_time() {
     // mov (%rcx),%rcx
     let block = flow(&[&[0x48, 0x8b, 0x09]]);
     begin(&mut pipeline, block, 0, 0);
-    pipeline.loaded(0, 0, 100);
+    pipeline.loaded(pipeline.accessor(0), 0, 100);
     begin(&mut pipeline, block, 2, 1);
-    let issue_ps = pipeline.issue_ps(0, 2);
+    let issue_ps = pipeline.issue_ps(pipeline.accessor(0), 2);
     assert_eq!(issue_ps, 100);
-    pipeline.loaded(0, issue_ps, issue_ps);
+    pipeline.loaded(pipeline.accessor(0), issue_ps, issue_ps);
     begin(&mut pipeline, block, 4, 2);
-    assert_eq!(pipeline.issue_ps(0, 4), 100);
+    assert_eq!(pipeline.issue_ps(pipeline.accessor(0), 4), 100);
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_store_that_waits_for_its_line_in_the_store_queue_stops_only_as_many_stores(
         let block = flow(&[&[0x48, 0x89, 0x0b]]);
         begin(&mut pipeline, block, 0, 0);
         pipeline.fill(1, (0, 9000), Act { kind: Kind::Store, ..loads(0) });
-        let behind = Act { kind: Kind::Store, ..loads(1) };
+        let behind = Act { kind: Kind::Store, by: pipeline.accessor(0), ..loads(1) };
         (0..64).for_each(|_| _ = pipeline.goes_on_ps(behind, false, times((10, 10))));
         let began_ps = begin(&mut pipeline, block, 20, 101);
         [
@@ -119,10 +119,13 @@ fn fences_and_unknown_blocks_wait_for_everything() {
 #[test]
 fn instructions_after_an_atomic_read_modify_write_wait_for_it() {
     // lock incl (%rax); mov (%rbx),%rsi
-    let act = |position, kind| Act { position, instruction: 1, kind, bytes: Bytes::new(64, 8) };
-    let add: &[&[u8]] = &[&[0xf0, 0xff, 0x00], &[0x48, 0x8b, 0x33]];
+    let add = flow(&[&[0xf0, 0xff, 0x00], &[0x48, 0x8b, 0x33]]);
+    let act = |position: usize, kind| {
+        let by = add.and_then(|flow| flow.accessors.get(position));
+        Act { by, instruction: 1, kind, bytes: Bytes::new(64, 8) }
+    };
     let mut plain = Pipeline::new(CORE, None);
-    plain.begin(flow(add), 0, 0);
+    plain.begin(add, 0, 0);
     for kind in [Kind::Load, Kind::Store] {
         assert_eq!(
             plain.goes_on_ps(act(0, kind), false, times((10, 20))),
@@ -131,7 +134,7 @@ fn instructions_after_an_atomic_read_modify_write_wait_for_it() {
         );
     }
     let mut longer = Pipeline::new(Core { atomic_ns: Some(5.0), ..CORE }, None);
-    longer.begin(flow(add), 0, 0);
+    longer.begin(add, 0, 0);
     assert_eq!(longer.goes_on_ps(act(0, Kind::Load), false, times((10, 20))), 5020);
     assert_eq!(
         longer.goes_on_ps(act(0, Kind::Store), false, times((30, 40))),
@@ -165,9 +168,10 @@ fn a_load_waits_for_the_data_of_the_store_that_it_loads_from() {
     let mut pipeline = Pipeline::new(CORE, None);
     begin(&mut pipeline, block, 0, 0);
     pipeline.fill(1, (0, 100), loads(1));
-    let act = |position, kind, address| {
+    let act = |position: usize, kind, address| {
         let bytes = Bytes::new(address, 8);
-        Act { position, instruction: u64::from(position) + 1, kind, bytes }
+        let by = block.and_then(|flow| flow.accessors.get(position));
+        Act { by, instruction: position as u64 + 1, kind, bytes }
     };
     pipeline.goes_on_ps(act(0, Kind::Load, 64), false, times((0, 100)));
     assert_eq!(
@@ -180,7 +184,7 @@ fn a_load_waits_for_the_data_of_the_store_that_it_loads_from() {
     assert_eq!(takes_ps, 103, "a hit behind what was loaded at 100");
     assert_eq!(act(2, Kind::Load, 520).forwarded(&pipeline).takes_ps(2, 5, None), 5);
     pipeline.goes_on_ps(load, false, times((2, 2 + takes_ps)));
-    assert_eq!(pipeline.issue_ps(3, 3), 105);
+    assert_eq!(pipeline.issue_ps(pipeline.accessor(3), 3), 105);
 }
 
 #[test]
@@ -191,7 +195,7 @@ fn nothing_comes_up_behind_a_mispredicted_branch_before_it_is_decided() {
     for (mispredicted, expected_ps) in [(false, 4), (true, 120)] {
         begin(&mut pipeline, block, 0, 0);
         pipeline.fill(1, (0, 100), loads(1));
-        pipeline.loaded(0, 0, 100);
+        pipeline.loaded(pipeline.accessor(0), 0, 100);
         if mispredicted {
             pipeline.predicts(Prediction::Wrong);
         }
@@ -211,9 +215,9 @@ fn instructions_that_do_not_need_an_address_pass_the_access_that_waits_for_it() 
     let block = flow(&[&[0x48, 0x8b, 0x08], &[0x48, 0x8b, 0x11]]);
     let mut pipeline = Pipeline::new(CORE, None);
     begin(&mut pipeline, block, 0, 1);
-    pipeline.loaded(0, 0, 100);
-    let issue_ps = pipeline.issue_ps(1, 1);
-    pipeline.loaded(1, issue_ps, 250);
+    pipeline.loaded(pipeline.accessor(0), 0, 100);
+    let issue_ps = pipeline.issue_ps(pipeline.accessor(1), 1);
+    pipeline.loaded(pipeline.accessor(1), issue_ps, 250);
     assert_eq!(begin(&mut pipeline, flow(&[&[0x90]]), 2, 3), 2);
     assert_eq!(begin(&mut pipeline, flow(&[&[0x90]]), 60, 101), 60);
     assert_eq!(begin(&mut pipeline, flow(&[&[0x90]]), 61, 102), 250, "the buffer is full");
@@ -245,7 +249,7 @@ fn repeated_elements_of_a_line_take_one_entry_of_the_store_queue() {
         let mut pipeline = Pipeline::new(core, None);
         let flow = Flow::new([x86::decode(code)], &Speeds::of(&core));
         let bytes = Bytes::new(64, 1);
-        let store = Act { position: 0, instruction: 1, kind: Kind::Store, bytes };
+        let store = Act { by: None, instruction: 1, kind: Kind::Store, bytes };
         pipeline.fill(1, (0, 1000), store);
         (0..64).for_each(|_| pipeline.stores(&flow.accessors[0], bytes, (0, 1)));
         pipeline.comes_ps((2, Kind::Store), 10)

@@ -1,6 +1,9 @@
 //! Waits of threads with pages on other nodes, compared with the actual ones.
 
+use proptest::prelude::*;
+
 use super::*;
+use crate::machine::Family;
 
 const CORE: &str = "cpus=0.1,memory=64M.64M,latency=100.250/250.100,mode=count,\
      stages=core+owners,caches=1:4K:4:64:cpu:1";
@@ -20,7 +23,11 @@ struct Followed {
 
 impl Followed {
     fn new(machine: &str, alternatives: &str) -> Self {
-        let engine = engine_of(&format!("{machine},alternatives={alternatives}")).for_threads();
+        Self::of(engine_of(&format!("{machine},alternatives={alternatives}")))
+    }
+
+    fn of(engine: Engine) -> Self {
+        let engine = engine.for_threads();
         let threads = engine.arguments.machine.cpus.len();
         let shadows = (0..threads).map(|thread| engine.shadow(thread)).collect();
         Self { engine, shadows, waited_ps: vec![0; threads] }
@@ -29,13 +36,20 @@ impl Followed {
     /// Runs a block of one thread with an access to memory in its first instruction; under the
     /// other placement the page is at `there`.
     fn access(&mut self, thread: usize, code: &[&[u8]], access: Access, there: There) {
-        let flow = block_of(code);
+        self.access_by(thread, block_of(code), &[access], there);
+    }
+
+    /// Runs a block of one thread with these accesses.
+    fn access_by(&mut self, thread: usize, flow: &'static Flow, accesses: &[Access], there: There) {
         let mut active = self.engine.enter_as(thread, thread);
         let shadow = &mut self.shadows[thread];
         let begun = active.begin(flow.instructions, Some(flow), Some(&mut *shadow));
-        let target = self.engine.node_of(access.address).expect("it is memory");
-        let outcome = active.access_on(target, access, Some((shadow, &[there])));
-        self.waited_ps[thread] += begun.waited_ps + outcome.waited_ps;
+        self.waited_ps[thread] += begun.waited_ps;
+        for access in accesses {
+            let target = self.engine.node_of(access.address).expect("it is memory");
+            let outcome = active.access_on(target, *access, Some((&mut *shadow, &[there])));
+            self.waited_ps[thread] += outcome.waited_ps;
+        }
     }
 
     /// Returns the wait of a thread once nothing is in flight, and the additional wait elsewhere,
@@ -213,4 +227,46 @@ fn a_core_that_stays_where_it_is_waits_as_long_after_mispredicted_branches() {
     let (waited_ps, longer_ps) = followed.waited(0);
     assert!(waited_ps > 4096 * 5_000, "{waited_ps}");
     assert_eq!(longer_ps, 0);
+}
+
+/// Returns a machine of two cores of a family that does most of what cores do, with the blocks of its
+/// programs.
+fn zen4() -> (Followed, [(&'static Flow, &'static [Kind]); 6]) {
+    let machine = format!("{CORE}+2:16K:4:64:group:9,alternatives=interleave.0");
+    let mut arguments = engine_of(&machine).arguments;
+    let timing = Some(Family::Zen4.timing(0.25));
+    let core = Core { prefetch: Some(8), atomic_ns: Some(5.0), timing, ..Core::TYPICAL };
+    arguments.machine.core = Some(core);
+    let of = |code: &[u8], kinds: &'static [Kind]| {
+        let block = [decode(code), decode(COUNT)];
+        let flow: &'static Flow = Box::leak(Box::new(Flow::new(block, &Speeds::of(&core))));
+        (flow, kinds)
+    };
+    let blocks = [
+        of(FOLLOW, &[Kind::Load]),
+        of(&[0x48, 0x8b, 0x5c, 0x24, 0x08], &[Kind::Load]), // mov 8(%rsp),%rbx
+        of(&[0x48, 0x89, 0x5c, 0x24, 0x08], &[Kind::Store]), // mov %rbx,8(%rsp)
+        of(STORE, &[Kind::Store]),
+        of(&[0x48, 0x0f, 0xc3, 0x18], &[Kind::Store]), // movnti %rbx,(%rax)
+        of(&[0xf0, 0x48, 0x0f, 0xc1, 0x18], &[Kind::Load, Kind::Store]), // lock xadd %rbx,(%rax)
+    ];
+    let now = || Duration::ZERO;
+    let engine = Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, now);
+    (Followed::of(engine), blocks)
+}
+
+proptest! {
+    #[test]
+    fn a_core_whose_pages_stay_where_they_are_waits_as_long(
+        steps in prop::collection::vec((0_usize..2, 0_usize..6, 0_u64..40), 1..400),
+    ) {
+        let (mut followed, blocks) = zen4();
+        for (thread, block, line) in steps {
+            let (flow, kinds) = blocks[block];
+            let of = |kind: &Kind| access(*kind, MIB + line / 4 * 64 * line, 0);
+            let accesses: Vec<Access> = kinds.iter().map(of).collect();
+            followed.access_by(thread, flow, &accesses, there(0));
+        }
+        prop_assert_eq!([0, 1].map(|thread| followed.waited(thread).1), [0, 0]);
+    }
 }
