@@ -22,6 +22,9 @@ fn main() -> ExitCode {
     if numalab_guest_agent::init::is_wanted() {
         numalab_guest_agent::init::main();
     }
+    if let Err(error) = numalab_host::report_file_limit() {
+        numalab_host::note(error);
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(usage) => {

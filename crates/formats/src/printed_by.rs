@@ -12,7 +12,7 @@ struct Tool {
 }
 
 /// The tools, the surest marks first.
-const TOOLS: [Tool; 26] = [
+const TOOLS: [Tool; 27] = [
     Tool {
         marks: &["<capabilities>"],
         source: Some("libvirt"),
@@ -115,7 +115,7 @@ const TOOLS: [Tool; 26] = [
         advice: "numalab does not read this tool's summary: give `numactl -H` as numactl:FILE",
     },
     Tool {
-        marks: &["NodeName="],
+        marks: &["NodeName=", "AutoDetect=", "Name=gpu "],
         source: None,
         advice: "SLURM has only counts of a node: give its `numactl -H` as numactl:FILE",
     },
@@ -136,6 +136,12 @@ const TOOLS: [Tool; 26] = [
         source: None,
         advice: "this file of /proc has no cpus: give a copy of the machine's /sys and /proc as \
                  sysfs:DIR, which `numalab explore --root DIR` reads too",
+    },
+    Tool {
+        marks: &["topology_spec", "<flag name=", "vm.phys_", "vm.ndomains", "FreeBSD/SMP"],
+        source: None,
+        advice: "this is FreeBSD's sysctl or log: give `lstopo --of xml` of its hwloc2 as lstopo:FILE, which \
+                 has nodes, memory and distances",
     },
     Tool {
         marks: &["Windows", "Logical to Physical Processor Map", "hw.ncpu", "REF1 SRAD"],
@@ -206,6 +212,7 @@ mod tests {
             ("[[node]]\nid = 0\n", "--topology"),
             ("NodeName=n01 Arch=x86_64 CoresPerSocket=64\n", "SLURM has only counts"),
             ("NodeName=n01 CPUs=256 Boards=1 SocketsPerBoard=2\n", "SLURM has only counts"),
+            ("AutoDetect=nvml\nName=gpu File=/dev/nvidia[0-3] Cores=0-15\n", "SLURM has only"),
             ("cpu-bind=MASK - n01, task  0  0 [42]: mask 0x1 set\n", "numalab explore --ranks"),
             ("[n01:42] MCW rank 0 bound to socket 0[core 0[hwt 0-1]]: [BB]\n", "binding of"),
             ("pid 42's current affinity list: 0-7\n", "binding of processes"),
@@ -214,6 +221,8 @@ mod tests {
             ("Node 0, zone      DMA      1      1\n", "numalab explore --root DIR"),
             ("7f00 default anon=16 N0=16 kernelpagesize_kB=4\n", "numalab explore --root DIR"),
             ("OS Name:                   Microsoft Windows 11 Pro\n", "not Linux"),
+            ("kern.sched.topology_spec: <groups>\n <group level=\"1\">", "lstopo --of xml"),
+            ("vm.phys_segs: \nSEGMENT 0:\n\nstart:     0x1000\n", "lstopo --of xml"),
             ("hw.ncpu: 10\nhw.memsize: 34359738368\n", "not Linux"),
             ("REF1   SRAD        MEM      CPU\n0\n", "not Linux"),
             ("\u{1f}\u{fffd}\u{8}\0", "gunzip"),

@@ -85,7 +85,7 @@ pub use process_policy::{PolicyError, process_policy, set_process_policy};
 pub use proof::{Proof, ProofError, prove, prove_span, prove_within};
 pub use root::Root;
 pub use shared_words::{SharedWords, remove_abandoned};
-pub use signals::{Interrupt, SignalError, end_gently, wait_passing_signals};
+pub use signals::{Interrupt, SignalError, end_gently, report_file_limit, wait_passing_signals};
 pub use source_lines::SourceLines;
 pub use stderr::{note, print_error, visible};
 pub use sysfs::{

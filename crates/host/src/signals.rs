@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXCPU, SIGXFSZ};
 use signal_hook::flag;
 
 use crate::error_class::{Classed, ErrorClass};
@@ -43,14 +43,15 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Handles SIGINT, SIGTERM and SIGHUP from now on. The first signal only sets the request; a
+    /// Handles SIGINT, SIGTERM, SIGHUP and SIGXCPU from now on; the last is for the soft limit of CPU
+    /// time (`ulimit -S -t`), after which the kernel repeats it each second. The first signal only sets the request; a
     /// second one ends the process at once with exit code 128 plus its number.
     ///
     /// # Errors
     /// [`SignalError::NotInstalled`] if the kernel refuses a handler.
     pub fn install() -> Result<Self, SignalError> {
         let interrupt = Self::never();
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        for signal in [SIGINT, SIGTERM, SIGHUP, SIGXCPU] {
             interrupt
                 .handle(signal)
                 .map_err(|error| SignalError::NotInstalled { signal, reason: error.to_string() })?;
@@ -99,6 +100,18 @@ impl Interrupt {
             number => i32::try_from(number).ok(),
         }
     }
+}
+
+/// Makes a write beyond the limit of file sizes (`ulimit -f`) fail with an error that names its file,
+/// where SIGXFSZ would end this process without a word. A handler, unlike the ignored signal, is not
+/// inherited by commands that this process starts.
+///
+/// # Errors
+/// [`SignalError::NotInstalled`] if the kernel refuses a handler.
+pub fn report_file_limit() -> Result<(), SignalError> {
+    flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))
+        .map(drop)
+        .map_err(|error| SignalError::NotInstalled { signal: SIGXFSZ, reason: error.to_string() })
 }
 
 /// Waits for a command on this terminal. A request to stop is passed on to it, and it is killed if

@@ -33,7 +33,7 @@ fn the_first_signal_is_noted_and_the_second_ends_the_process_at_once() {
         eprintln!("NOT RUN: this binary cannot start itself (qemu-user without binfmt_misc)");
         return;
     }
-    for (signal, number) in [(Signal::INT, 2), (Signal::TERM, 15)] {
+    for (signal, number) in [(Signal::INT, 2), (Signal::TERM, 15), (Signal::XCPU, 24)] {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["child", "--exact", "--nocapture"])
             .env(CHILD, "1")

@@ -199,6 +199,15 @@ fn isolated_cpus(machine: &Machine, node: NodeId) -> CpuSet {
     of_node.zip(isolated).map_or_else(CpuSet::new, |(cpus, isolated)| cpus.intersection(isolated))
 }
 
+/// Returns the nodes that [`NodeChoice::Auto`] leaves out because all their cpus are isolated, so that this
+/// process may ask for them but does not run there by itself.
+fn isolated_nodes(kind: PolicyKind, machine: &Machine, of_devices: &NodeSet) -> NodeSet {
+    let present = machine.usable_memory_nodes();
+    let chosen = NodeSet::from_iter(automatic(kind, machine, &present, of_devices));
+    let left_out = present.difference(&chosen);
+    left_out.iter().filter(|node| !isolated_cpus(machine, *node).is_empty()).collect()
+}
+
 impl Binding {
     /// Returns the binding of a rank (`None` for a single process) among the nodes of a machine whose
     /// memory this process may use; `of_devices` is the memory of devices ([`device_memory`]).

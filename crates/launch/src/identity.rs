@@ -333,7 +333,12 @@ pub fn detect(
         },
     };
     let found = found.map(|task| pytorch_within(task, look));
-    let within_all = |task: Task| outers(look).try_fold(task, |task, outer| task.within(&outer));
+    let within_all = |task: Task| {
+        let own = task.rank.0;
+        // Its own numbers may have given way to those of the task around it.
+        let mut others = outers(look).filter(|other| other.rank.0 != own);
+        others.try_fold(task, |task, outer| task.within(&outer))
+    };
     let found = found.map(within_all).transpose()?;
     let found = found.map(|task| task.completed(look)).transpose()?;
     if let Some(found) = &found {

@@ -42,7 +42,7 @@ pub use error::MeasureError;
 pub use health::health_cells;
 pub use live_run::{LiveRun, Observe, RunRules, facts_now, recorder_for, usual_pages};
 pub use measure_run::{MeasurePlan, beyond_caches};
-pub use plan::{check_plan, estimate_plan, usual_budget};
+pub use plan::{check_plan, estimate_plan, impossible_cells, usual_budget};
 pub use probe::BalancingProbe;
 pub use recorder::RunRecorder;
 pub use sampling::{Samples, WindowLength, WindowValues, outcome_of, sample_here};

@@ -57,5 +57,14 @@ pub fn check_plan(plan: &[Cell]) -> Result<(), MeasureError> {
     first.map_or(Ok(()), Err)
 }
 
+/// Returns the number of cells that cannot be measured, with the reason for the first; `None` if all can
+/// be.
+pub fn impossible_cells(plan: &[Cell]) -> Option<(usize, MeasureError)> {
+    let check = |cell: &Cell| measurement(&cell.experiment).check(std::slice::from_ref(cell)).err();
+    let mut errors = plan.iter().filter_map(check);
+    let first = errors.next()?;
+    Some((1 + errors.count(), first))
+}
+
 #[cfg(test)]
 mod tests;

@@ -155,6 +155,12 @@ fn prepare(args: &BindArgs, task: Option<&Task>) -> Result<Prepared, Failure> {
         BindRequest { nodes, near: near.as_ref(), policy: args.policy, cpus: args.cpus.as_ref() };
     let bound = request.resolve(task, &machine, &of_devices)?;
     // Once for the ranks of a host.
+    if task.is_none_or(|task| task.local_rank() == Some(0)) && !bound.isolated.is_empty() {
+        note(format_args!(
+            "--numa=auto leaves out nodes {0}, as their cpus are isolated: --numa={0} names them",
+            bound.isolated
+        ));
+    }
     if task.and_then(Task::local_rank) == Some(0) && !bound.idle.is_empty() {
         note(format_args!(
             "cpus {} are on nodes without memory for this process: --cpus node gives them to no rank",

@@ -7,7 +7,7 @@ use numalab_formats::mess;
 use numalab_host::{CpuQuota, Root, cpu_quota, current_affinity, note};
 use numalab_measure::{
     LiveRun, MeasureError, RunRules, Scope, Store, Tally, Target, check_plan, estimate_plan,
-    usual_budget, usual_pages,
+    impossible_cells, usual_budget, usual_pages,
 };
 use numalab_record::{Cell, Document, Run};
 use numalab_results::capture::curve_families;
@@ -199,5 +199,9 @@ pub(crate) fn print_plan(
         "{}, about {seconds:.0} s where nothing disturbs them, at most {most:.0} s\n",
         count(cells.len(), "cell")
     ));
-    output::print(&text)
+    output::print(&text)?;
+    if let Some((impossible, reason)) = impossible_cells(cells) {
+        note(format_args!("{impossible} of the cells cannot be measured, the first: {reason}"));
+    }
+    Ok(())
 }

@@ -240,6 +240,17 @@ fn help_that_cannot_be_written_is_an_error() {
     assert!(stderr(&output).contains("standard output"), "{output:?}");
 }
 
+#[test]
+fn a_file_beyond_the_limit_of_sizes_is_an_error_that_names_it() {
+    let place = tempfile::tempdir().expect("made");
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -f 0; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_numalab")]);
+    let words = ["latency", "--size", "4K", "--cpus", "0", "--budget", "1s", "-o"];
+    command.args(words).arg(place.path().join("run"));
+    let (_, said) = ends(&mut command, 1);
+    assert!(said.contains("File too large") && said.contains("/run"), "{said}");
+}
+
 /// Others must not decide what root runs, and the program that a user names is no exception.
 #[test]
 fn root_runs_no_typed_command_that_anyone_may_have_put_on_the_path() {

@@ -33,6 +33,9 @@ fn isolated_cpus_are_named_and_left_out_and_can_be_asked_for() {
     assert_eq!(output.status.code(), Some(0), "{said} {errors}");
     assert!(said.contains("isolated cpus 2,3 on request"), "{said}");
     assert!(said.contains("[Rank 0] Binding to NUMA domain 0"), "the latency of cpu 2: {said}");
+    let left_out =
+        "--numa=auto leaves out nodes 1, as their cpus are isolated: --numa=1 names them";
+    assert!(said.contains(left_out), "{said}");
     assert!(said.contains("--cpus node: cpus 2,3 of node 1 are isolated"), "{said}");
 }
 

@@ -2,7 +2,9 @@
 
 use numalab_topology::{CpuId, CpuSet, Machine, NodeSet};
 
-use super::{BindError, Binding, Home, NodeChoice, PolicyKind, Seats, cpus_without_memory};
+use super::{
+    BindError, Binding, Home, NodeChoice, PolicyKind, Seats, cpus_without_memory, isolated_nodes,
+};
 use crate::identity::{Launcher, Task, VariableLookup, not_a_rank};
 use crate::near::Near;
 
@@ -46,6 +48,8 @@ pub struct BoundRank {
     pub home: Option<Home>,
     /// The cpus that nodes in turn give to no rank.
     pub idle: CpuSet,
+    /// The nodes that `auto` leaves out because all their cpus are isolated.
+    pub isolated: NodeSet,
 }
 
 impl BindRequest<'_> {
@@ -73,10 +77,14 @@ impl BindRequest<'_> {
             (None, _) | (_, NodeChoice::List(_)) => CpuSet::new(),
             _ => cpus_without_memory(machine),
         };
+        let isolated = match nodes {
+            NodeChoice::Auto => isolated_nodes(self.policy, machine, of_devices),
+            _ => NodeSet::new(),
+        };
         let of_home = home.as_ref().map(|home| home.cpus.clone());
         let cpus = cpu.map(|cpu| CpuSet::from_iter([cpu])).or(of_home);
         let cpus_of = home.as_ref().and_then(|home| home.known_node(machine));
-        Ok(BoundRank { binding: Binding { cpus_of, cpus, ..binding }, cpu, home, idle })
+        Ok(BoundRank { binding: Binding { cpus_of, cpus, ..binding }, cpu, home, idle, isolated })
     }
 
     fn nodes(&self) -> NodeChoice {

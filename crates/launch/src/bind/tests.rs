@@ -390,4 +390,13 @@ fn the_isolated_cpus_of_a_node_are_named_where_a_rank_is_to_run_on_the_nodes_cpu
     let refused = bound.home(&machine).unwrap_err().to_string();
     assert!(refused.contains("cpus 2,3 of node 1 are isolated"), "{refused}");
     assert!(refused.ends_with("as in --cpus 2"), "{refused}");
+    let left_out = |choice: &str, policy| {
+        let nodes = &choice.parse().unwrap();
+        let request = BindRequest { nodes, near: None, policy, cpus: None };
+        let bound = request.resolve(None, &machine, &NodeSet::new()).unwrap();
+        bound.isolated.to_string()
+    };
+    assert_eq!(left_out("auto", PolicyKind::Bind), "1", "node 2 has a cpu that is not isolated");
+    assert_eq!(left_out("auto", PolicyKind::Interleave), "", "it uses the memory of all nodes");
+    assert_eq!(left_out("0", PolicyKind::Bind), "");
 }

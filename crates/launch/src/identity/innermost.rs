@@ -70,7 +70,7 @@ pub(super) fn last(look: VariableLookup<'_>) -> Result<Option<Task>, IdentityErr
     if let Some(variables) = AFTER_SLURM.iter().find(is_there) {
         return Task::of(variables, look);
     }
-    let found = match pytorch(look)? {
+    let found = match charm_task(look).map_or_else(|| pytorch(look), |task| Ok(Some(task)))? {
         Some(task) => Some(task),
         None => pbs_task(look)?,
     };
@@ -131,6 +131,19 @@ fn pytorch(look: VariableLookup<'_>) -> Result<Option<Task>, IdentityError> {
         [None, None, Some(1..)] => Err(without_rank()),
         _ => Ok(None),
     }
+}
+
+/// Returns the process that `charmrun` of Charm++ started: its number, host, port, process and port
+/// (`machine.C`, `parse_netstart`). With `++local` all are on one host.
+fn charm_task(look: VariableLookup<'_>) -> Option<Task> {
+    const NAME: &str = "NETSTART";
+    let text = look(NAME)?;
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let [rank, _, _, _, _] = words.as_slice() else { return None };
+    let rank = (NAME, rank.parse().ok()?);
+    let local_rank = look("CmiLocal").map(|_| rank);
+    let launcher = Launcher::Charmrun;
+    Some(Task { launcher, rank, size: None, local_rank, local_size: None, outer: None })
 }
 
 /// Returns the task of PBS that this process is, unless it is the job's script.

@@ -2,35 +2,50 @@
 
 use super::{Launcher, RANK, Task, VariableLookup, slurm};
 
-/// Names a variable, the kind of number that it gives, and its owner.
-type Number = (&'static str, &'static str, &'static str);
+/// Names a variable, the kind of number that it gives, its owner, and the least number that shows a job:
+/// some are 0 outside of one too.
+type Number = (&'static str, &'static str, &'static str, u32);
 
 /// The number of processes of PyTorch's launchers.
 const WORLD_SIZE: &str = "WORLD_SIZE";
 
-const SLOT: Number = ("PARALLEL_JOBSLOT", "slot", "GNU parallel");
+const SLOT: Number = ("PARALLEL_JOBSLOT", "slot", "GNU parallel", 1);
 
 /// `RANK` comes last: a launcher sets other variables as well.
-const NUMBERS: [Number; 12] = [
-    ("SLURM_ARRAY_TASK_ID", "task", "a job array"),
-    ("SGE_TASK_ID", "task", "a job array"),
-    ("PBS_ARRAY_INDEX", "task", "a job array"),
-    ("LSB_JOBINDEX", "task", "a job array"),
-    ("JOB_COMPLETION_INDEX", "pod", "an indexed job"),
-    ("VC_TASK_INDEX", "pod", "a job of Volcano"),
-    ("AWS_BATCH_JOB_ARRAY_INDEX", "job", "an array of AWS Batch"),
-    ("BATCH_TASK_INDEX", "task", "a job of Google Batch"),
-    ("NOMAD_ALLOC_INDEX", "allocation", "a job of Nomad"),
-    ("PARSL_WORKER_RANK", "worker", "Parsl"),
-    ("_CONDOR_PROCNO", "process", "a cluster of HTCondor"),
-    ("RANK", "number", "an unknown launcher"),
+const NUMBERS: [Number; 13] = [
+    ("SLURM_ARRAY_TASK_ID", "task", "a job array", 0),
+    ("SGE_TASK_ID", "task", "a job array", 1),
+    ("PBS_ARRAY_INDEX", "task", "a job array", 0),
+    // TORQUE.
+    ("PBS_ARRAYID", "task", "a job array", 0),
+    ("LSB_JOBINDEX", "task", "a job array", 1),
+    ("JOB_COMPLETION_INDEX", "pod", "an indexed job", 0),
+    ("VC_TASK_INDEX", "pod", "a job of Volcano", 0),
+    ("AWS_BATCH_JOB_ARRAY_INDEX", "job", "an array of AWS Batch", 0),
+    ("BATCH_TASK_INDEX", "task", "a job of Google Batch", 1),
+    ("NOMAD_ALLOC_INDEX", "allocation", "a job of Nomad", 1),
+    ("PARSL_WORKER_RANK", "worker", "Parsl", 0),
+    ("_CONDOR_PROCNO", "process", "a cluster of HTCondor", 1),
+    ("RANK", "number", "an unknown launcher", 1),
 ];
 
-/// Returns the number of this process among others that may run on the same host, for display;
-/// `None` without one, and for the number 0, which LSF also sets outside of arrays.
-fn numbered_job(look: VariableLookup<'_>) -> Option<String> {
+/// Variables of processes that others of their kind run beside, without a number: HTCondor's manual,
+/// "Services for running jobs"; Ray 2.60; the Dask operator of Kubernetes. A worker that Dask itself
+/// starts has no variable (2026.8).
+const UNNUMBERED: [(&str, &str); 3] = [
+    ("_CONDOR_SLOT", "a job of HTCondor"),
+    ("RAY_RAYLET_PID", "a worker of Ray"),
+    ("DASK_WORKER_NAME", "a worker of Dask"),
+];
+
+/// Returns what this process is among others that may run on the same host, for display; `None` if
+/// no variable shows others.
+fn job(look: VariableLookup<'_>) -> Option<String> {
     let numbered = || NUMBERS.iter().find_map(|number| described(number, look));
-    slot(look).or_else(numbered).or_else(|| of_world(look))
+    let is_set = |(name, _): &&(&str, &str)| look(name).is_some();
+    let unnumbered =
+        || UNNUMBERED.iter().find(is_set).map(|(name, what)| format!("{what} ({name})"));
+    slot(look).or_else(numbered).or_else(unnumbered).or_else(|| of_world(look))
 }
 
 /// Returns a line for a part of a job that is not a rank, or is one of a launcher within such a part;
@@ -44,7 +59,7 @@ pub fn not_a_rank(task: Option<&Task>, look: VariableLookup<'_>) -> String {
         return slot.filter(|_| is_alone).map_or_else(String::new, of_job);
     }
     match slurm::shell(look).filter(|_| slot.is_none()) {
-        None => numbered_job(look).map_or_else(String::new, of_job),
+        None => job(look).map_or_else(String::new, of_job),
         Some(part) => {
             let job = look("SLURM_JOB_ID").or_else(|| look("SLURM_JOBID")).unwrap_or_default();
             format!("Not a rank: {part} of SLURM job {job}, bound as one process\n")
@@ -65,8 +80,8 @@ fn slot(look: VariableLookup<'_>) -> Option<String> {
     described(&SLOT, look)
 }
 
-fn described((name, what, owner): &Number, look: VariableLookup<'_>) -> Option<String> {
-    let number: u32 = look(name)?.trim().parse().ok().filter(|&number| number > 0)?;
+fn described((name, what, owner, least): &Number, look: VariableLookup<'_>) -> Option<String> {
+    let number: u32 = look(name)?.trim().parse().ok().filter(|number| number >= least)?;
     Some(format!("{what} {number} of {owner} ({name})"))
 }
 
@@ -95,6 +110,10 @@ mod tests {
             ("RANK=3", "number 3 of an unknown launcher (RANK)"),
             ("WORLD_SIZE=8", "one of 8 processes of an unknown launcher (WORLD_SIZE)"),
             ("VC_TASK_INDEX=2", "pod 2 of a job of Volcano (VC_TASK_INDEX)"),
+            ("JOB_COMPLETION_INDEX=0", "pod 0 of an indexed job (JOB_COMPLETION_INDEX)"),
+            ("PBS_ARRAYID=0", "task 0 of a job array (PBS_ARRAYID)"),
+            ("RAY_RAYLET_PID=7862 RAY_JOB_ID=ffffffff", "a worker of Ray (RAY_RAYLET_PID)"),
+            ("_CONDOR_SLOT=slot1_3", "a job of HTCondor (_CONDOR_SLOT)"),
         ] {
             assert_eq!(described(None, variable), line(job));
         }

@@ -11,6 +11,8 @@ pub enum Launcher {
     Torchrun,
     /// Another launcher of PyTorch, such as DeepSpeed's or Kubeflow's.
     Pytorch,
+    /// PaddlePaddle's `paddle.distributed.launch`.
+    Paddle,
     /// `horovodrun`, with MPI or without.
     Horovod,
     /// IBM's `jsrun` (Job Step Manager).
@@ -42,6 +44,8 @@ pub enum Launcher {
     OscMpiexec,
     /// LSF's `blaunch`.
     Blaunch,
+    /// `charmrun` of Charm++.
+    Charmrun,
     /// `pbsdsh` of PBS and TORQUE.
     Pbsdsh,
     /// Another launcher that speaks PMI.
@@ -56,6 +60,7 @@ impl fmt::Display for Launcher {
             Self::Local => "numalab",
             Self::Torchrun => "torchrun",
             Self::Pytorch => "a PyTorch launcher",
+            Self::Paddle => "PaddlePaddle",
             Self::Horovod => "horovodrun",
             Self::Jsrun => "jsrun",
             Self::OpenMpi => "Open MPI's mpirun",
@@ -72,6 +77,7 @@ impl fmt::Display for Launcher {
             Self::Poe => "poe",
             Self::OscMpiexec => "OSC mpiexec",
             Self::Blaunch => "blaunch",
+            Self::Charmrun => "charmrun",
             Self::Pbsdsh => "pbsdsh",
             Self::Pmi => "a PMI launcher",
             Self::Pmix => "a PMIx launcher",
@@ -162,13 +168,20 @@ pub(super) const PBSDSH: Variables =
     Variables { first: 2, ..usual(Launcher::Pbsdsh, &["PBS_TASKNUM"]) };
 
 /// Launchers that can run inside another one's step come before those that cannot.
-pub(super) const BEFORE_SLURM: [Variables; 9] = [
+pub(super) const BEFORE_SLURM: [Variables; 10] = [
     // Horovod's launcher over Gloo (`runner/gloo_run.py`); over MPI, its ranks are those of MPI.
     Variables {
         size: Some("HOROVOD_SIZE"),
         local_rank: &["HOROVOD_LOCAL_RANK"],
         local_size: &["HOROVOD_LOCAL_SIZE"],
         ..usual(Launcher::Horovod, &["HOROVOD_RANK"])
+    },
+    // `paddle/distributed/launch/controllers`.
+    Variables {
+        size: Some("PADDLE_TRAINERS_NUM"),
+        local_rank: &["PADDLE_RANK_IN_NODE"],
+        local_size: &["PADDLE_LOCAL_SIZE"],
+        ..usual(Launcher::Paddle, &["PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM"])
     },
     // Open MPI 5.0, "Environment variables set for MPI applications".
     Variables {

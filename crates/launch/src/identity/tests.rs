@@ -133,6 +133,10 @@ const LAUNCHERS: &[(&str, Known)] = &[
              HOROVOD_CROSS_RANK=0",
         (Launcher::Horovod, 3, Some(8), Some(1), Some(4)),
     ),
+    (
+        "PADDLE_TRAINER_ID=3 PADDLE_TRAINERS_NUM=8 PADDLE_RANK_IN_NODE=1 PADDLE_LOCAL_SIZE=2",
+        (Launcher::Paddle, 3, Some(8), Some(1), Some(2)),
+    ),
     ("LSF_PM_TASKID=3 LSB_JOBID=7", (Launcher::Blaunch, 2, None, None, None)),
     ("PBS_TASKNUM=4 PBS_NODENUM=1 PBS_JOBID=7.m", (Launcher::Pbsdsh, 2, None, None, None)),
     (
@@ -230,6 +234,17 @@ fn shells_of_a_job_are_steps_without_ranks() {
             format!("SLURM_STEP_ID={step} SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1 SLURM_NTASKS=1");
         assert_eq!(known(&variables), None, "{variables}");
     }
+}
+
+#[test]
+fn charmrun_gives_the_number_on_the_host_only_where_all_are_on_one() {
+    let netstart = ("NETSTART", "3 10.0.0.1 4242 77 0");
+    let task = of(&[netstart]).unwrap().unwrap();
+    assert_eq!((task.launcher(), task.rank()), (Launcher::Charmrun, 3));
+    assert_eq!((task.size(), task.local_rank()), (None, None));
+    let local = of(&[netstart, ("CmiLocal", "1")]).unwrap().unwrap();
+    assert_eq!(local.local_rank(), Some(3));
+    assert_eq!(of(&[("NETSTART", "yes")]), Ok(None), "another tool's");
 }
 
 #[test]

@@ -184,6 +184,8 @@ fn start_of(launcher: Launcher, look: VariableLookup<'_>) -> String {
         | Launcher::Poe
         | Launcher::OscMpiexec
         | Launcher::Pytorch
+        | Launcher::Paddle
+        | Launcher::Charmrun
         | Launcher::Pmi => ancestor(),
     }
 }

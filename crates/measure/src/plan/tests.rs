@@ -77,6 +77,9 @@ fn an_empty_plan_can_be_run_and_one_without_a_possible_cell_gives_the_first_reas
     assert!(matches!(error, MeasureError::Cycle(_)), "{error}");
     assert!(error.to_string().starts_with("the chase cannot be built: "), "{error}");
     check_plan(&[stride(100), core(0)]).unwrap();
+    assert!(impossible_cells(&[core(0), stride(64)]).is_none());
+    let (cells, error) = impossible_cells(&[core(0), stride(100), stride(100)]).unwrap();
+    assert_eq!((cells, matches!(error, MeasureError::Cycle(_))), (2, true), "{error}");
 }
 
 #[test]

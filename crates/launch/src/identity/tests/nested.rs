@@ -64,6 +64,12 @@ fn a_world_of_one_in_one_of_several_tasks_has_the_number_of_the_task() {
                   OMPI_COMM_WORLD_LOCAL_SIZE=1";
     let in_step = known(&format!("{STEP} {mpirun}"));
     assert_eq!(in_step, Some((Launcher::OpenMpi, 0, Some(1), Some(1), Some(4))));
+    // Origin: mpiexec.hydra of Intel MPI 2021.19 within mpirun of Open MPI 5.0.11.
+    let in_open_mpi = "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=1 \
+                       OMPI_COMM_WORLD_LOCAL_SIZE=2 PMI_RANK=0 PMI_SIZE=1 MPI_LOCALRANKID=0 \
+                       MPI_LOCALNRANKS=1";
+    let of_hydra = near(in_open_mpi, Some(Launcher::Hydra));
+    assert_eq!(of_hydra, Some((Launcher::Hydra, 0, Some(1), Some(1), Some(2))));
     // srun within a Flux job of one task, within a SLURM allocation.
     let flux = "FLUX_TASK_RANK=0 FLUX_JOB_SIZE=1 FLUX_JOB_NNODES=1 FLUX_TASK_LOCAL_ID=0";
     let step_in_flux = known(&format!("{STEP} {flux}"));
