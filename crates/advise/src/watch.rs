@@ -14,6 +14,8 @@ use numalab_topology::{NodeId, NodeSet};
 
 /// The expected time of trials from which the way to shorten them is shown.
 const LONG: Duration = Duration::from_secs(300);
+/// The largest budget proposed, in minutes.
+const MOST_BUDGET: f64 = 5.0;
 
 /// Receives the progress of trials, and remarks for the user.
 pub trait Watch: Observer {
@@ -215,7 +217,8 @@ fn trying(candidates: &[Candidate], blocks: usize, about: Option<Duration>) -> S
         time if time < LONG => format!(", about {:.0} s", time.as_secs_f64()),
         time => {
             let minutes = time.as_secs_f64() / 60.0;
-            format!(", about {minutes:.0} min (--budget 5m tries what that time allows)")
+            let budget = (minutes / 2.0).min(MOST_BUDGET);
+            format!(", about {minutes:.0} min (--budget {budget:.0}m tries what that time allows)")
         }
     });
     format!("trying in {blocks} blocks{}: {names}", about.unwrap_or_default())
@@ -337,5 +340,7 @@ mod tests {
         assert_eq!(said(96), "trying in 8 blocks, about 96 s: ");
         let long = "trying in 8 blocks, about 24 min (--budget 5m tries what that time allows): ";
         assert_eq!(said(1458), long);
+        let half = "trying in 8 blocks, about 6 min (--budget 3m tries what that time allows): ";
+        assert_eq!(said(360), half, "the budget is shorter than the trials");
     }
 }

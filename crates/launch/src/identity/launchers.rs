@@ -179,7 +179,7 @@ pub(super) const BEFORE_SLURM: [Variables; 10] = [
     // `paddle/distributed/launch/controllers`.
     Variables {
         size: Some("PADDLE_TRAINERS_NUM"),
-        local_rank: &["PADDLE_RANK_IN_NODE"],
+        local_rank: &["PADDLE_RANK_IN_NODE", "PADDLE_LOCAL_RANK"],
         local_size: &["PADDLE_LOCAL_SIZE"],
         ..usual(Launcher::Paddle, &["PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM"])
     },
