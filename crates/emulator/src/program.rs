@@ -2,6 +2,7 @@
 //! keeps its page tables and its time as Linux would on the emulated machine.
 
 mod account;
+mod cached_files;
 mod calls;
 mod clocks;
 mod code;
@@ -17,6 +18,7 @@ mod memory;
 mod pace;
 mod page_use;
 mod pages;
+mod pipes;
 mod policy;
 mod policy_calls;
 mod regions;

@@ -15,6 +15,9 @@ struct Code {
     /// The places of both numbers, which are 32-bit words.
     pages_at: usize,
     forks_at: usize,
+    /// The word that adds to the address of a page, for a distance of none, and the difference that one
+    /// page makes in it.
+    adds: (u32, u32),
 }
 
 /// `mov $pages,%ebx; mov $0x600000,%edi; 1: dec %ebx; js 2f; movb $1,(%rdi); add $0x1000,%rdi; jmp 1b;
@@ -29,6 +32,7 @@ const CODE: Code = Code {
     machine: 0x3e,
     pages_at: 1,
     forks_at: 27,
+    adds: (0, 0x1000),
 };
 
 /// The same, with clone(2) of the flags `SIGCHLD` for fork(2), and both numbers behind the code.
@@ -42,7 +46,11 @@ const CODE: Code = Code {
     machine: 0xb7,
     pages_at: 108,
     forks_at: 112,
+    adds: (0x9140_0294, 0x400),
 };
+
+/// The place of that word in both.
+const ADDS_AT: usize = 20;
 
 /// The addresses of the code and of the memory that is stored to, and the sizes of ELF's headers.
 const LOADED_AT: u64 = 0x40_0000;
@@ -52,6 +60,19 @@ const SEGMENT_BYTES: u16 = 56;
 const PAGE_BYTES: u64 = 4 << 10;
 /// Segments are aligned to the largest base page.
 const ALIGNMENT: u64 = 64 << 10;
+/// The distance of pages in separate mappings, in pages: with less, the kernel would join some.
+const APART: u32 = 32;
+
+/// The size of a small program: what it does before it ends.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SmallSize {
+    /// Pages of 4 KiB that it stores to.
+    pub pages: u16,
+    /// True if each of them is in a separate mapping.
+    pub are_apart: bool,
+    /// Children that end at once.
+    pub forks: u32,
+}
 
 /// A program in memory that stores to pages, creates children that end at once, and ends.
 #[derive(Debug)]
@@ -62,11 +83,11 @@ pub struct SmallProgram {
 }
 
 impl SmallProgram {
-    /// Writes a program for this number of pages of 4 KiB and of children to a file in memory.
+    /// Writes a program of this size to a file in memory.
     ///
     /// # Errors
     /// Those of memfd_create(2) and write(2).
-    pub fn new(pages: u32, forks: u32) -> io::Result<Self> {
+    pub fn new(size: SmallSize) -> io::Result<Self> {
         // SAFETY: the name is a C string; a valid descriptor is ours alone.
         let mut file = unsafe {
             let made = libc::memfd_create(c"small".as_ptr(), libc::MFD_CLOEXEC);
@@ -75,7 +96,7 @@ impl SmallProgram {
             }
             File::from_raw_fd(made)
         };
-        file.write_all(&small(pages, forks))?;
+        file.write_all(&small(size))?;
         let path = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
         Ok(Self { path, _file: file })
     }
@@ -109,9 +130,11 @@ impl SmallProgram {
     }
 }
 
-/// Returns an ELF file of [`CODE`]: a header, a segment for the code and one for the memory.
-fn small(pages: u32, forks: u32) -> Vec<u8> {
-    let offset = u64::from(HEADER_BYTES + 2 * SEGMENT_BYTES);
+/// Returns an ELF file of [`CODE`]: a header, a segment for the code and one for each mapping.
+fn small(SmallSize { pages, are_apart, forks }: SmallSize) -> Vec<u8> {
+    let (mappings, pages_each) = if are_apart { (pages, 1) } else { (1, pages.max(1)) };
+    let segments = 1 + mappings;
+    let offset = u64::from(HEADER_BYTES) + u64::from(segments) * u64::from(SEGMENT_BYTES);
     let mut file = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
     // `ET_EXEC`, version 1; the entry, the place of the segments, and no sections.
     file.extend([2_u16, CODE.machine].into_iter().flat_map(u16::to_le_bytes));
@@ -120,20 +143,26 @@ fn small(pages: u32, forks: u32) -> Vec<u8> {
         [LOADED_AT + offset, HEADER_BYTES.into(), 0].into_iter().flat_map(u64::to_le_bytes),
     );
     file.extend(0_u32.to_le_bytes());
-    let sizes = [HEADER_BYTES, SEGMENT_BYTES, 2, 0, 0, 0];
+    let sizes = [HEADER_BYTES, SEGMENT_BYTES, segments, 0, 0, 0];
     file.extend(sizes.into_iter().flat_map(u16::to_le_bytes));
     // `PT_LOAD`: readable and executable with the whole file, then readable and writable with none of it.
     let bytes = offset + CODE.bytes.len() as u64;
-    let memory_bytes = u64::from(pages).max(1) * PAGE_BYTES;
+    let stored = (0..u64::from(mappings)).map(|number| {
+        let at = STORED_AT + number * u64::from(APART) * PAGE_BYTES;
+        (6, at, [0, u64::from(pages_each) * PAGE_BYTES])
+    });
     for (flags, at, [in_file, in_memory]) in
-        [(5, LOADED_AT, [bytes; 2]), (6, STORED_AT, [0, memory_bytes])]
+        std::iter::once((5, LOADED_AT, [bytes; 2])).chain(stored)
     {
         file.extend([1_u32, flags].into_iter().flat_map(u32::to_le_bytes));
         let segment = [0, at, at, in_file, in_memory, ALIGNMENT];
         file.extend(segment.into_iter().flat_map(u64::to_le_bytes));
     }
     let mut code = CODE.bytes.to_vec();
-    for (at, number) in [(CODE.pages_at, pages), (CODE.forks_at, forks)] {
+    let (adds, each) = CODE.adds;
+    let adds = adds + each * if are_apart { APART } else { 1 };
+    let words = [(CODE.pages_at, pages.into()), (CODE.forks_at, forks), (ADDS_AT, adds)];
+    for (at, number) in words {
         code[at..at + 4].copy_from_slice(&number.to_le_bytes());
     }
     file.extend(code);
@@ -147,21 +176,24 @@ mod tests {
 
     #[test]
     fn a_small_program_touches_its_pages_and_creates_its_children() {
-        SmallProgram::new(0, 0).unwrap().run().unwrap();
-        let faults = |pages, forks| {
+        SmallProgram::new(SmallSize::default()).unwrap().run().unwrap();
+        let faults = |pages, are_apart, forks| {
             let before = children_usage().ru_minflt;
-            SmallProgram::new(pages, forks).unwrap().run().unwrap();
+            SmallProgram::new(SmallSize { pages, are_apart, forks }).unwrap().run().unwrap();
             children_usage().ru_minflt - before
         };
         // Other tests may add theirs.
-        assert!(faults(300, 0) >= 300 || cfg!(target_arch = "aarch64"));
-        assert!(faults(0, 20) >= 20, "each child has to map its code");
+        assert!(faults(300, false, 0) >= 300 || cfg!(target_arch = "aarch64"));
+        assert!(faults(300, true, 0) >= 300 || cfg!(target_arch = "aarch64"));
+        assert!(faults(0, false, 20) >= 20, "each child has to map its code");
     }
 
     #[test]
     fn a_program_that_cannot_be_executed_is_an_error() {
-        let program =
-            SmallProgram { path: c"/proc/self/fd".into(), ..SmallProgram::new(0, 0).unwrap() };
+        let program = SmallProgram {
+            path: c"/proc/self/fd".into(),
+            ..SmallProgram::new(SmallSize::default()).unwrap()
+        };
         assert!(program.run().is_err());
     }
 }

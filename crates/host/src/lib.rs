@@ -47,6 +47,7 @@ mod test_tree;
 #[cfg(test)]
 mod tests;
 mod threads;
+mod unnamed;
 mod virtual_machine;
 
 pub use affinity::{
@@ -55,7 +56,7 @@ pub use affinity::{
 };
 pub use allowed::allowed_now;
 pub use cgroup::{CpuQuota, cpu_quota};
-pub use child::SmallProgram;
+pub use child::{SmallProgram, SmallSize};
 pub use clock::{
     UtcTime, children_cpu_ns, cpu_ns_of, monotonic_ns, monotonic_raw_ns, process_cpu_ns, unix_ns,
 };
@@ -98,3 +99,4 @@ pub use system_page::{
 };
 pub use temporary::TemporaryDirectory;
 pub use threads::{ThreadsError, expect_threads, process_limits};
+pub use unnamed::unnamed_file;

@@ -169,7 +169,7 @@ impl Pipeline {
             fills: Fills::new(core.line_ns().map(ps), ps(core.far_line_ns())),
             sets: Sets::new(ps(core.set_line_ns()), core.store_queue()),
             combining: Combining::new(core.misses),
-            stores: Stores::new(core.instructions, core.forward_ns().map(ps).into()),
+            stores: core.stores(),
             streams: core.prefetch.map(|lines| Streams::new(lines, core.reach())),
             strides: core.prefetches_strides().then(Strides::default),
             neighbours: core.neighbours_ns().map(|later_ns| Neighbours::new(ps(later_ns))),

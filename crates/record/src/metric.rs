@@ -135,9 +135,20 @@ metrics! {
     Yield("yield", Nanoseconds, LowerIsBetter, false),
     /// The time to map memory, or to unmap memory that was not used, in nanoseconds.
     PageMap("page-map", Nanoseconds, LowerIsBetter, false),
-    /// The time to read 4 KiB of a file in the page cache, 64 KiB per call, without the cost of the
-    /// calls, in nanoseconds.
+    /// The time to read 4 KiB of a file that the processor's caches have, 64 KiB per call, without the cost
+    /// of the calls, in nanoseconds.
     FileRead("file-read", Nanoseconds, LowerIsBetter, false),
+    /// The time to read a byte of a file, in nanoseconds.
+    Read("read", Nanoseconds, LowerIsBetter, false),
+    /// The time to write a byte of a file within its length, in nanoseconds.
+    Write("write", Nanoseconds, LowerIsBetter, false),
+    /// The time that a write takes longer if it adds pages to a file, without that of each, in nanoseconds.
+    FileGrowth("file-growth", Nanoseconds, LowerIsBetter, false),
+    /// The time to add a page of 4 KiB to a file, in nanoseconds.
+    FilePage("file-page", Nanoseconds, LowerIsBetter, false),
+    /// The time to move 4 KiB into a pipe or out of it, 64 KiB per call, without the cost of the calls, in
+    /// nanoseconds.
+    PipePage("pipe-page", Nanoseconds, LowerIsBetter, false),
     /// The time from the call that wakes a thread until it runs on another cpu, which was idle, in
     /// nanoseconds.
     Wake("wake", Nanoseconds, LowerIsBetter, false),
@@ -147,6 +158,8 @@ metrics! {
     Fork("fork", Nanoseconds, LowerIsBetter, false),
     /// The time that a small page of private memory adds to that, in nanoseconds.
     ForkPage("fork-page", Nanoseconds, LowerIsBetter, false),
+    /// The time that a mapping with such a page adds to that, without the page's, in nanoseconds.
+    ForkMapping("fork-mapping", Nanoseconds, LowerIsBetter, false),
     /// The time to start a program that ends at once, in nanoseconds.
     Execute("execute", Nanoseconds, LowerIsBetter, false),
     /// The time of the instruction CPUID, which a hypervisor executes, in nanoseconds.

@@ -4,6 +4,7 @@ mod affinity;
 mod processes;
 mod status;
 mod times;
+mod transfers;
 mod waits;
 
 use std::cell::Cell;
@@ -22,6 +23,7 @@ use super::{Program, exec, guest_memory};
 pub use affinity::is_own;
 use affinity::{lends_cpus, takes_cpus_back};
 use processes::{copies_pages, is_fork, keeps_turn};
+use transfers::Moves;
 
 /// `MADV_DONTNEED`, `MADV_FREE`, `MADV_REMOVE`.
 const DISCARDS: [u64; 3] = [4, 8, 9];
@@ -43,8 +45,17 @@ const CLEARS_AT_END: u64 = 0x20_0000;
 struct Pending {
     call: Call,
     arguments: [u64; 6],
-    /// The deadline, in ps of the program's time.
+    moves: Option<Moves>,
+    /// When it began, in ps of the program's time.
+    now_ps: u64,
+    /// The deadline.
     until_ps: Option<u64>,
+}
+
+impl Pending {
+    fn new(call: Call, arguments: [u64; 6]) -> Self {
+        Self { call, arguments, moves: None, now_ps: 0, until_ps: None }
+    }
 }
 
 thread_local! {
@@ -78,7 +89,12 @@ impl Program {
         // work is accounted first.
         let now_ps = self.leaves(world, seat);
         let until_ps = call.and_then(|call| self.until_ps(call, &arguments, now_ps));
-        PENDING.set(call.map(|call| Pending { call, arguments, until_ps }));
+        let pending = call.map(|call| {
+            let moves = Moves::of(call, &arguments);
+            Pending { moves, now_ps, until_ps, ..Pending::new(call, arguments) }
+        });
+        pending.iter().for_each(|pending| self.writes_to_pipe(pending));
+        PENDING.set(pending);
         let mut order = self.turns.order();
         // A thread keeps its turn unless it is marked as being in the kernel.
         order.is_in_call(seat, !call.is_some_and(|call| keeps_turn(call, &arguments)));
@@ -136,6 +152,7 @@ impl Program {
     /// Follows the return of the calling thread from its system call.
     pub fn returns_from_call(&'static self, index: c_uint, value: i64) {
         let (Some(seat), pending) = (self.seat(index), PENDING.take()) else { return };
+        let piped_ps = pending.map_or(0, |of| self.pipe_goes_on_ps(&of, value));
         if pending.is_some_and(|of| of.call == Call::SetAffinity) {
             // The kernel has read the mask by now, and the program may read it again.
             takes_cpus_back();
@@ -150,14 +167,14 @@ impl Program {
         }
         // 0 from futex(2) means that the thread was woken; only its waker knows at which time.
         if value != 0 || !order.is_early(seat) {
-            self.goes_on_after(&mut order, seat, pending, value);
+            self.goes_on_after(&mut order, seat, pending, (value, piped_ps));
         }
         drop(order);
         if !self.takes_turn(seat, Patience::Endless) {
             return;
         }
         if is_child {
-            self.is_child(seat);
+            self.is_child(seat, !pending.is_some_and(|of| copies_pages(of.call, &of.arguments)));
         }
         let copies = |of: &Pending| value >= 0 && is_fork && copies_pages(of.call, &of.arguments);
         let copies = pending.as_ref().is_some_and(copies);
@@ -168,7 +185,7 @@ impl Program {
             if let Some(pending) = pending {
                 self.returned(world, seat, pending, value);
             }
-            world.takes_call(seat, pending.map(|of| of.call), value, copies);
+            world.takes_call(seat, pending, value, copies);
         }
         match pending.map(|of| (of.call, of.arguments)) {
             Some((Call::Yield, _)) => self.lets_others(seat, Leave::GivesWay),
@@ -181,7 +198,13 @@ impl Program {
     }
 
     /// Resumes a thread that returned from the kernel by itself or was woken earlier.
-    fn goes_on_after(&self, order: &mut Order, seat: usize, pending: Option<Pending>, value: i64) {
+    fn goes_on_after(
+        &self,
+        order: &mut Order,
+        seat: usize,
+        pending: Option<Pending>,
+        (value, piped_ps): (i64, u64),
+    ) {
         let is_ready = order.schedule.is_ready(seat);
         let until_ps =
             pending.and_then(|of| waits::timed_out(of.call, value).then_some(of.until_ps));
@@ -190,7 +213,7 @@ impl Program {
             None => {
                 order.stops_waiting(seat);
                 let child = pending.is_some_and(|of| of.call == Call::WaitsForChild);
-                let ended_ps = if child { self.child_ended_ps(order, value) } else { 0 };
+                let ended_ps = if child { self.child_ended_ps(order, value) } else { piped_ps };
                 if !pending.is_some_and(|of| waits::sleeps(of.call)) {
                     order.schedule.goes_on(seat, ended_ps);
                 }
@@ -233,7 +256,9 @@ impl Program {
             Call::GetAffinity if is_own(address) => self.write_cpus(seat, arguments[2], value),
             Call::GetCpu => write_cpu(world, seat, arguments),
             Call::Open => self.opened(world, value),
-            Call::Transfer => world.transferred(seat, pages(second, value)),
+            Call::Read | Call::ReadAt | Call::Transfer => {
+                world.transferred(seat, pages(second, value));
+            }
             _ => world.mapped(seat, call, arguments, value),
         }
         if call == Call::Advise && DISCARDS.contains(&arguments[2]) {

@@ -356,10 +356,22 @@ mod tests {
         assert_eq!((world.own_pages(), world.pages_for_child()), ((2, AROUND), 2));
         assert_eq!(world.becomes_ps(), 1_620_000_000);
         world.forks(false);
-        world.starts_over(0);
+        world.starts_over(0, false);
         assert_eq!((world.own_pages(), world.pages_for_child()), ((0, 0), 2));
         faults_ns(&mut world, &[(Store, at)]);
         assert_eq!(world.own_pages(), (1, 0), "a copy");
+    }
+
+    #[test]
+    fn a_child_that_borrows_its_parents_memory_uses_it_and_removes_nothing() {
+        let mut world = world();
+        let at = region(&mut world, ANONYMOUS);
+        let file = region(&mut world, "/some/file");
+        let uses = [(Store, at), (Load, file)];
+        assert_eq!(faults_ns(&mut world, &uses), [10, 1000]);
+        world.starts_over(0, true);
+        assert_eq!(faults_ns(&mut world, &uses), [0, 0]);
+        assert_eq!(world.own_pages(), (0, 0));
     }
 
     #[test]

@@ -241,6 +241,18 @@ impl Mapped {
     }
 }
 
+/// Returns the number of the program's mappings, which are below those of QEMU.
+pub fn mappings() -> u64 {
+    let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let qemu = fs::read_link("/proc/self/exe").unwrap_or_default();
+    below(&maps, &qemu.to_string_lossy())
+}
+
+/// Returns the number of mappings before the first one of a file.
+fn below(maps: &str, file: &str) -> u64 {
+    maps.lines().take_while(|line| !line.ends_with(file)).count() as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -277,6 +289,15 @@ mod tests {
         let holes = [0x0..0x2000, 0x3000..0x5000, 0x3000..0x7000, 0x6000..0x7001, 0x8000..0x8001];
         assert!(!holes.iter().any(|range| mapped.has(range)));
         assert!(Mapped::now().has(&(line_of as *const () as u64..line_of as *const () as u64 + 1)));
+    }
+
+    #[test]
+    fn a_programs_mappings_are_those_below_qemu() {
+        let maps = "1000-2000 r--p 0 0:1 7 /bin/true\n3000-4000 rw-p 0 0:0 0\n\
+                    7000-8000 r-xp 0 0:1 9 /usr/bin/qemu\n9000-a000 rw-p 0 0:0 0\n";
+        assert_eq!(below(maps, "/usr/bin/qemu"), 2);
+        // The test itself is the lowest program here.
+        assert_eq!(mappings(), 0);
     }
 
     #[test]

@@ -38,8 +38,9 @@ pub enum Call {
     Execute,
     Futex,
     Clone,
-    /// fork(2), vfork(2).
     Fork,
+    /// vfork(2).
+    BorrowingFork,
     WaitsForChild,
     /// _exit(2), of one thread.
     Exit,
@@ -62,30 +63,38 @@ pub enum Call {
     SelectNs,
     /// epoll_wait(2), epoll_pwait(2).
     EventPoll,
-    /// read(2), write(2) and the like, which wait on some kinds of files.
+    Read,
+    Write,
+    /// pread(2).
+    ReadAt,
+    /// pwrite(2).
+    WriteAt,
+    /// recv(2), readv(2) and the like. All calls that move data wait on some kinds of files.
     Transfer,
     /// Waits for something outside of the program.
     Waits,
 }
 
 use Call::{
-    Advise, Asks, BindMemory, Break, ClockSleep, ClockTime, Clone as Make, EventPoll, Execute,
-    Exit, ExitGroup, Fork, Futex, GetAffinity, GetCpu, GetPolicy, Map, MigratePages, MovePages,
-    Open, Poll, PollNs, Protect, Remap, Select, SelectNs, SetAffinity, SetPolicy, Sleep, TimeOfDay,
-    Transfer, Unmap, Waits, WaitsForChild, Yield,
+    Advise, Asks, BindMemory, BorrowingFork, Break, ClockSleep, ClockTime, Clone as Make,
+    EventPoll, Execute, Exit, ExitGroup, Fork, Futex, GetAffinity, GetCpu, GetPolicy, Map,
+    MigratePages, MovePages, Open, Poll, PollNs, Protect, Read, ReadAt, Remap, Select, SelectNs,
+    SetAffinity, SetPolicy, Sleep, TimeOfDay, Transfer, Unmap, Waits, WaitsForChild, Write,
+    WriteAt, Yield,
 };
 use numalab_membench::libnuma::ASKS;
 
 const X86_64_CALLS: &[(i64, Call)] = &[
-    (0, Transfer),
-    (1, Transfer),
+    (0, Read),
+    (1, Write),
     (2, Open),
     (7, Poll),
     (9, Map),
     (10, Protect),
     (11, Unmap),
     (12, Break),
-    (17, Transfer),
+    (17, ReadAt),
+    (18, WriteAt),
     (19, Transfer),
     (20, Transfer),
     (23, Select),
@@ -102,7 +111,7 @@ const X86_64_CALLS: &[(i64, Call)] = &[
     (47, Transfer),
     (56, Make),
     (57, Fork),
-    (58, Fork),
+    (58, BorrowingFork),
     (59, Execute),
     (60, Exit),
     (61, WaitsForChild),
@@ -140,11 +149,12 @@ const AARCH64_CALLS: &[(i64, Call)] = &[
     (22, EventPoll),
     (32, Waits),
     (56, Open),
-    (63, Transfer),
-    (64, Transfer),
+    (63, Read),
+    (64, Write),
     (65, Transfer),
     (66, Transfer),
-    (67, Transfer),
+    (67, ReadAt),
+    (68, WriteAt),
     (72, SelectNs),
     (73, PollNs),
     (93, Exit),
@@ -218,7 +228,7 @@ mod tests {
     use super::*;
 
     #[cfg(target_arch = "x86_64")]
-    const EXPECTED: [(i64, Call); 36] = [
+    const EXPECTED: [(i64, Call); 40] = [
         (libc::SYS_mmap, Map),
         (libc::SYS_munmap, Unmap),
         (libc::SYS_mremap, Remap),
@@ -240,7 +250,7 @@ mod tests {
         (libc::SYS_futex, Futex),
         (libc::SYS_clone, Make),
         (libc::SYS_fork, Fork),
-        (libc::SYS_vfork, Fork),
+        (libc::SYS_vfork, BorrowingFork),
         (libc::SYS_wait4, WaitsForChild),
         (libc::SYS_exit, Exit),
         (libc::SYS_exit_group, ExitGroup),
@@ -255,13 +265,14 @@ mod tests {
         (libc::SYS_pselect6, SelectNs),
         (libc::SYS_epoll_wait, EventPoll),
         (libc::SYS_epoll_pwait, EventPoll),
+        (libc::SYS_read, Read),
+        (libc::SYS_write, Write),
+        (libc::SYS_pread64, ReadAt),
+        (libc::SYS_pwrite64, WriteAt),
     ];
 
     #[cfg(target_arch = "x86_64")]
-    const TRANSFERS: [i64; 10] = [
-        libc::SYS_read,
-        libc::SYS_pread64,
-        libc::SYS_write,
+    const TRANSFERS: [i64; 7] = [
         libc::SYS_readv,
         libc::SYS_writev,
         libc::SYS_sendto,

@@ -42,6 +42,8 @@ pub struct World {
     pub mapped: BTreeSet<u64>,
     /// True if processes may share pages with this one.
     pub has_children: bool,
+    /// True if the parent's memory is used until the process becomes another program (vfork(2)).
+    pub borrows_memory: bool,
     /// The address ranges that are mapped.
     pub regions: Regions,
     /// Lines that threads contend for.
@@ -79,6 +81,7 @@ impl World {
             zeros: None,
             mapped: BTreeSet::new(),
             has_children: false,
+            borrows_memory: false,
             regions: Regions::default(),
             contention: Contention::default(),
             heap: None,
@@ -285,7 +288,7 @@ impl World {
     }
 
     /// Resets all figures in a forked child, for its only thread; pages stay in place.
-    pub fn starts_over(&mut self, seat: usize) {
+    pub fn starts_over(&mut self, seat: usize, borrows_memory: bool) {
         self.forget();
         let engine = self.engine;
         engine.counters.phases().flat_map(|(_, vcpus)| vcpus).for_each(clear);
@@ -298,8 +301,11 @@ impl World {
         self.regions.start_over();
         (self.contention, self.time_line) = (Contention::default(), TimeLine::default());
         (self.unplaced, self.becomes, self.reported_ps) = (0, None, 0);
-        // The parent unmaps its files.
-        self.mapped.clear();
+        self.borrows_memory = borrows_memory;
+        if !borrows_memory {
+            // The parent unmaps its files.
+            self.mapped.clear();
+        }
         self.latest_ps = self.threads[seat].time_ps();
     }
 

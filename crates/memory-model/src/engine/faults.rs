@@ -1,5 +1,7 @@
 //! The kernel's work for a program: page faults, with what they leave in the caches, and system calls.
 
+use core::ops::Range;
+
 use super::{Access, Active, Engine};
 use crate::cost::ps;
 use crate::counters::{Figure, Kind};
@@ -80,17 +82,49 @@ impl Active<'_> {
     }
 
     fn writes_lines(&mut self, frame: u64, page: u64) {
-        let line_bytes = 1 << self.memory.engine.line_shift;
-        for offset in (0..PAGE_BYTES).step_by(line_bytes) {
+        self.looks_up_lines([frame, page], 0..PAGE_BYTES, Kind::Store);
+    }
+
+    /// Lets lines of a page that the kernel copies pass the caches, and waits for those from memory: they
+    /// come one after the other, as fast as the core gets them.
+    pub fn copies_lines(
+        &mut self,
+        page: Page,
+        number: u64,
+        bytes: Range<u64>,
+        kind: Kind,
+        shadow: Option<&mut Shadow>,
+    ) {
+        let machine = &self.memory.engine.arguments.machine;
+        let (Some(_), Some(core)) = (machine.calls, machine.core) else { return };
+        let missed = self.looks_up_lines([page.frame, number * PAGE_BYTES], bytes, kind);
+        let at_a_time = core.misses + core.prefetch.unwrap_or(0);
+        let line_ps = self.memory.engine.costs.memory_ps(self.memory.home, page.node, Kind::Load);
+        let takes_ps = missed * line_ps / u64::from(at_a_time);
+        if takes_ps > 0 {
+            self.is_in_kernel(&self.memory.figures.calls_ps, takes_ps, shadow);
+        }
+    }
+
+    /// Looks up lines of a page, given its frame and its own address, in the caches; returns the number
+    /// that no cache has.
+    fn looks_up_lines(&mut self, [frame, page]: [u64; 2], bytes: Range<u64>, kind: Kind) -> u64 {
+        let line_bytes = 1_usize << self.memory.engine.line_shift;
+        let first = bytes.start & !(line_bytes as u64 - 1);
+        let mut missed = 0;
+        for offset in (first..bytes.end).step_by(line_bytes) {
             let access = Access {
                 address: frame + offset,
                 virtual_address: page + offset,
-                kind: Kind::Store,
+                kind,
                 bytes: 64,
                 position: 0,
                 table: None,
             };
-            self.memory.answers(&mut self.state, &access, self.time_ps.get());
+            let reply = self.memory.answers(&mut self.state, &access, self.time_ps.get());
+            let is_near = reply.level.is_some() || reply.leaves || reply.transfer.is_some();
+            missed += u64::from(!is_near);
         }
+        missed
     }
 }

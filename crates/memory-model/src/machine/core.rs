@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Timing;
+use super::{Renaming, Timing};
 use crate::cost::ps;
 use crate::pipeline::schedulers::Schedulers;
+use crate::pipeline::stores::Stores;
 use crate::pipeline::streams::Reach;
 
 /// Limits of a core's overlap, and the speed of its instructions.
@@ -141,6 +142,15 @@ impl Core {
     /// Returns the distances of the core's prefetcher, limited to the length of a stream.
     pub(crate) fn reach(&self) -> Option<Reach> {
         self.timing.filter(|_| self.prefetches_strides()).map(|of| of.family.reach())
+    }
+
+    /// Returns an empty table of recent stores.
+    pub(crate) fn stores(&self) -> Stores {
+        let stores = Stores::new(self.instructions, self.forward_ns().map(ps).into());
+        match self.timing.map(|timing| timing.family.renaming()) {
+            Some(Renaming::Any) => stores.by_instruction(),
+            _ => stores,
+        }
     }
 
     /// Returns the schedulers, if the core's family is known.

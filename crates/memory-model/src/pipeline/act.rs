@@ -67,11 +67,13 @@ impl Pipeline {
         let is_other = line != self.stored_line;
         if is_other {
             self.stored_line = line;
-            let again_ps = self.sets.again_ps(line, self.queue.next());
-            self.lined_ps = self.lined_ps.max(self.begin_ps) + self.line_ps.max(again_ps);
+            let next_ps = self.lined_ps.max(self.begin_ps) + self.line_ps;
+            let again_ps = self.sets.again_ps(line, self.queue.next(), self.begin_ps);
+            let again_ps = again_ps.map_or(0, |ps| ps.max(self.fills.again_ps(self.begin_ps)));
+            self.lined_ps = next_ps.max(again_ps);
         }
         let known = (ready_ps, accessor.renames);
-        self.stores.store(bytes, known, number);
+        self.stores.store(bytes, known, (number, core::ptr::from_ref(accessor).addr()));
         // Repeated elements go to the cache a line at a time.
         if is_other || !accessor.repeated {
             self.queue.add();

@@ -98,6 +98,14 @@ impl Fills {
         }
     }
 
+    /// Returns the time at which a line that the nearest cache evicted too early has come again, and the one
+    /// that was modified in its place has gone back; it occupies no buffer then, only the way between the
+    /// caches.
+    pub fn again_ps(&mut self, now_ps: u64) -> u64 {
+        self.next_ps = self.next_ps.max(now_ps) + self.each_ps[1];
+        self.next_ps
+    }
+
     /// Returns the time from `issue_ps` on at which no other line begins: addresses that become known at the
     /// same time wait for one another.
     fn free_ps(&self, issue_ps: u64) -> u64 {
@@ -154,6 +162,14 @@ mod tests {
     use super::*;
 
     const NEAR: Miss = Miss { goes_back: false, is_far: false };
+
+    #[test]
+    fn a_line_that_comes_again_delays_the_next_one() {
+        let mut fills = Fills::new([10, 12], 0);
+        let mut writes = Combining::new(2);
+        assert_eq!([fills.again_ps(100), fills.again_ps(100)], [112, 124]);
+        assert_eq!(fills.room_ps((2, &mut writes, NEAR), (100, 100)), 124);
+    }
 
     #[test]
     fn a_miss_that_can_begin_before_another_one_that_waits_finds_its_buffer() {

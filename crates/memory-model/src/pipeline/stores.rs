@@ -10,6 +10,8 @@ use alloc::boxed::Box;
 /// Number of entries for words: a power of two, and as large as the store buffers of current cores.
 const PLACES: usize = 128;
 const WORD_BYTES: u64 = 8;
+/// Number of entries for instructions that store.
+const SITES: usize = 256;
 
 /// The bytes of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,8 +53,9 @@ struct Stored {
     word: u64,
     /// Time at which the last store to each half is known.
     ready_ps: [u64; 2],
-    /// Time at which the last store to each half is known.
+    /// The number of the last instruction that stored to it, and its place in the code.
     instruction: u64,
+    site: usize,
     /// A bit for each stored byte; 0 for an unused entry.
     bytes: u8,
     /// A bit for each byte of the last store to each half.
@@ -98,6 +101,11 @@ pub struct Stores {
     /// Extra time of forwarding over a hit in the nearest cache.
     forward_ps: u64,
     recent: Box<[Stored; PLACES]>,
+    /// The number of the last execution of each instruction that stores, by its place in the code, if
+    /// only that one forwards at renaming: the core finds the store by its instruction. On a Zen 4 sums
+    /// from one word to the next take a cycle each, and those to the second next one 7.8: two executions of
+    /// the store before. So do counters that one instruction increments in turn.
+    executed: Option<Box<[u64; SITES]>>,
 }
 
 impl Stores {
@@ -105,17 +113,28 @@ impl Stores {
     /// extra times of a load that no store covers entirely, and of a load that a store does.
     pub fn new(window: u32, (blocked_ps, forward_ps): (u64, u64)) -> Self {
         let recent = Box::new([Stored::default(); PLACES]);
-        Self { window: u64::from(window), blocked_ps, forward_ps, recent }
+        Self { window: u64::from(window), blocked_ps, forward_ps, recent, executed: None }
     }
 
-    /// Records a store of data that are known at this time.
+    /// Forwards at renaming only from the last execution of an instruction.
+    pub fn by_instruction(self) -> Self {
+        Self { executed: Some(Box::new([0; SITES])), ..self }
+    }
+
+    /// Records a store of data that are known at this time. `by` has the number of its instruction, and
+    /// the address of what is known of it.
     #[inline]
-    pub fn store(&mut self, bytes: Bytes, (ready_ps, renames): (u64, bool), instruction: u64) {
+    pub fn store(&mut self, bytes: Bytes, (ready_ps, renames): (u64, bool), by: (u64, usize)) {
+        let site = (by.1 ^ by.1 >> 8) / size_of::<u64>() % SITES;
+        let by = (by.0, site);
+        if let Some(executed) = &mut self.executed {
+            executed[site] = by.0;
+        }
         let ((word, mask), mut rest) = bytes.split();
-        self.store_word((word, mask), (ready_ps, renames && rest.is_none()), instruction);
+        self.store_word((word, mask), (ready_ps, renames && rest.is_none()), by);
         while let Some(bytes) = rest {
             let (word, left) = bytes.split();
-            self.store_word(word, (ready_ps, false), instruction);
+            self.store_word(word, (ready_ps, false), by);
             rest = left;
         }
     }
@@ -125,13 +144,13 @@ impl Stores {
         &mut self,
         (word, mask): (u64, u8),
         (ready_ps, renames): (u64, bool),
-        instruction: u64,
+        (instruction, site): (u64, usize),
     ) {
         let stored = &mut self.recent[place(word)];
         if stored.word != word || stored.instruction + self.window < instruction {
             *stored = Stored { word, ..Stored::default() };
         }
-        (stored.instruction, stored.is_passed) = (instruction, false);
+        (stored.instruction, stored.site, stored.is_passed) = (instruction, site, false);
         stored.bytes |= mask;
         for half in touched(mask) {
             stored.ready_ps[half] = ready_ps;
@@ -154,7 +173,7 @@ impl Stores {
         let stored = self.found(word, instruction);
         let first = stored.map_or(Forwarded::default(), |stored| {
             let gets = |half: usize| stored.renames[half] && stored.last[half] == word.1;
-            let renamed = renames && touched(word.1).all(gets);
+            let renamed = renames && touched(word.1).all(gets) && self.is_last(stored);
             let ready_ps = self.ready_ps(stored, word.1);
             let ready_ps = if renamed { ready_ps } else { ready_ps + self.forward_ps };
             Forwarded { ready_ps, whole: stored.bytes & word.1 == word.1, renamed }
@@ -189,6 +208,12 @@ impl Stores {
             all.ready_ps += self.blocked_ps;
         }
         all
+    }
+
+    /// Returns true if the store's instruction has not been executed again.
+    #[inline]
+    fn is_last(&self, stored: &Stored) -> bool {
+        self.executed.as_ref().is_none_or(|of| of[stored.site] == stored.instruction)
     }
 
     /// Returns the recent store to bytes of a word.
@@ -243,7 +268,7 @@ mod tests {
     fn stored(stores: &[(u64, u8, u64)]) -> Stores {
         let mut all = Stores::new(100, (50, 0));
         for (number, &(address, count, ready_ps)) in (1..).zip(stores) {
-            all.store(Bytes::new(address, count), (ready_ps, true), number);
+            all.store(Bytes::new(address, count), (ready_ps, true), (number, 0));
         }
         all
     }
@@ -303,11 +328,26 @@ mod tests {
     #[test]
     fn forwarding_takes_its_time_beyond_a_hit_except_at_renaming() {
         let mut stores = Stores::new(100, (50, 20));
-        stores.store(Bytes::new(64, 8), (500, true), 1);
+        stores.store(Bytes::new(64, 8), (500, true), (1, 0));
         let ready_ps =
             |address, renames| stores.forwarded(Bytes::new(address, 8), (10, renames)).ready_ps;
         assert_eq!([ready_ps(64, false), ready_ps(64, true), ready_ps(72, false)], [520, 500, 0]);
         assert_eq!(ready_ps(68, false), 570, "two words, and only one of them stored");
+    }
+
+    #[test]
+    fn only_the_last_execution_of_an_instruction_forwards_at_renaming_if_it_is_found_by_that() {
+        let renamed = |stores: Stores, sites: [usize; 2]| {
+            let mut stores = stores;
+            for (number, site) in (1..).zip(sites) {
+                stores.store(Bytes::new(64 * number, 8), (500, true), (number, site));
+            }
+            [64, 128].map(|at| stores.forwarded(Bytes::new(at, 8), (10, true)).renamed)
+        };
+        let any = || Stores::new(100, (50, 20));
+        assert_eq!(renamed(any(), [0x1000, 0x1000]), [true, true]);
+        assert_eq!(renamed(any().by_instruction(), [0x1000, 0x1000]), [false, true]);
+        assert_eq!(renamed(any().by_instruction(), [0x1000, 0x1040]), [true, true]);
     }
 
     #[test]
@@ -316,7 +356,7 @@ mod tests {
         assert_eq!(stores.forwarded(Bytes::new(64, 8), (101, false)).ready_ps, 500);
         assert_eq!(stores.forwarded(Bytes::new(64, 8), (102, false)), NOTHING);
         let other = (1..).find(|word| *word != 8 && place(*word) == place(8)).unwrap();
-        stores.store(Bytes::new(other * 8, 8), (700, false), 2);
+        stores.store(Bytes::new(other * 8, 8), (700, false), (2, 0));
         assert_eq!(of(&stores, 64, 8), NOTHING);
     }
 }

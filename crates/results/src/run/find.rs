@@ -81,34 +81,42 @@ impl Progress {
 
 /// Returns the times of page faults on a core; `None` if they were not measured.
 fn faults(cell: &CellSummary<'_>) -> Option<Faults> {
-    let median = |metric| cell.figure(metric).map(|figure| figure.median);
-    let store_ns = median(Metric::FirstStore)?;
+    let least = |metric| cell.figure(metric).map(|figure| figure.floor);
+    let store_ns = least(Metric::FirstStore)?;
     Some(Faults {
-        load_ns: median(Metric::FirstLoad)?,
+        load_ns: least(Metric::FirstLoad)?,
         store_ns,
-        copy_ns: median(Metric::PageCopy).unwrap_or(store_ns),
-        file_ns: median(Metric::FileLoad).unwrap_or_default(),
-        free_ns: median(Metric::PageFree).unwrap_or_default(),
-        unmap_ns: median(Metric::PageUnmap).unwrap_or_default(),
-        huge_ns: median(Metric::HugeStore),
+        copy_ns: least(Metric::PageCopy).unwrap_or(store_ns),
+        file_ns: least(Metric::FileLoad).unwrap_or_default(),
+        free_ns: least(Metric::PageFree).unwrap_or_default(),
+        unmap_ns: least(Metric::PageUnmap).unwrap_or_default(),
+        huge_ns: least(Metric::HugeStore),
     })
 }
 
 /// Returns the times of system calls on a core; `None` if they were not measured.
 fn calls(cell: &CellSummary<'_>) -> Option<Calls> {
-    let median = |metric| cell.figure(metric).map(|figure| figure.median);
-    let call_ns = median(Metric::SystemCall)?;
+    let least = |metric| cell.figure(metric).map(|figure| figure.floor);
+    let call_ns = least(Metric::SystemCall)?;
+    // Of two times: other load also makes their difference smaller.
+    let median = |metric| cell.figure(metric).map_or(0.0, |figure| figure.median);
     Some(Calls {
         call_ns,
-        yield_ns: median(Metric::Yield).unwrap_or(call_ns),
-        map_ns: median(Metric::PageMap).unwrap_or(call_ns),
-        page_ns: median(Metric::FileRead).unwrap_or_default(),
-        wake_ns: median(Metric::Wake).unwrap_or_default(),
-        open_ns: median(Metric::FileOpen).unwrap_or_default(),
-        fork_ns: median(Metric::Fork).unwrap_or_default(),
-        fork_page_ns: median(Metric::ForkPage).unwrap_or_default(),
-        execute_ns: median(Metric::Execute).unwrap_or_default(),
-        cpuid_ns: median(Metric::Cpuid).unwrap_or_default(),
+        yield_ns: least(Metric::Yield).unwrap_or(call_ns),
+        map_ns: least(Metric::PageMap).unwrap_or(call_ns),
+        page_ns: least(Metric::FileRead).unwrap_or_default(),
+        read_ns: least(Metric::Read).unwrap_or_default(),
+        write_ns: least(Metric::Write).unwrap_or_default(),
+        grow_ns: median(Metric::FileGrowth),
+        new_page_ns: median(Metric::FilePage),
+        pipe_page_ns: least(Metric::PipePage).unwrap_or_default(),
+        wake_ns: least(Metric::Wake).unwrap_or_default(),
+        open_ns: least(Metric::FileOpen).unwrap_or_default(),
+        fork_ns: median(Metric::Fork),
+        fork_page_ns: median(Metric::ForkPage),
+        fork_map_ns: median(Metric::ForkMapping),
+        execute_ns: least(Metric::Execute).unwrap_or_default(),
+        cpuid_ns: least(Metric::Cpuid).unwrap_or_default(),
     })
 }
 

@@ -178,6 +178,9 @@ fn system_calls_are_in_the_file_of_a_run_that_measured_them() {
     let more = [(Metric::Yield, 451.0), (Metric::PageMap, 1770.0), (Metric::FileRead, 150.0)];
     let wake = [(Metric::Wake, 9000.0), (Metric::FileOpen, 1500.04), (Metric::Cpuid, 3542.0)];
     let fork = [(Metric::Fork, 8e4), (Metric::ForkPage, 118.0), (Metric::Execute, 5e4)];
+    let files = [(Metric::Read, 432.0), (Metric::Write, 734.0), (Metric::FileGrowth, 1468.0)];
+    let pages =
+        [(Metric::FilePage, 537.0), (Metric::PipePage, 332.0), (Metric::ForkMapping, 620.0)];
     let of = |[call_ns, yield_ns, map_ns, page_ns, wake_ns]: [f64; 5]| Calls {
         call_ns,
         yield_ns,
@@ -187,11 +190,17 @@ fn system_calls_are_in_the_file_of_a_run_that_measured_them() {
         ..Calls::default()
     };
     assert_eq!(calls(&only), Some(of([163.2, 163.2, 163.2, 0.0, 0.0])));
-    let all = [&only[..], &more, &wake, &fork].concat();
+    let all = [&only[..], &more, &wake, &fork, &files, &pages].concat();
     let of_processes = Calls {
         open_ns: 1500.0,
         fork_ns: 8e4,
         fork_page_ns: 118.0,
+        fork_map_ns: 620.0,
+        read_ns: 432.0,
+        write_ns: 734.0,
+        grow_ns: 1468.0,
+        new_page_ns: 537.0,
+        pipe_page_ns: 332.0,
         execute_ns: 5e4,
         cpuid_ns: 3542.0,
         ..of([163.2, 451.0, 1770.0, 150.0, 9000.0])

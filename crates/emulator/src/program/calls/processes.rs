@@ -45,9 +45,9 @@ impl Program {
     }
 
     /// Marks this process as a child that has done nothing yet.
-    pub(super) fn is_child(&self, seat: usize) {
+    pub(super) fn is_child(&self, seat: usize, borrows_memory: bool) {
         let Some(world) = self.in_turn(seat) else { return };
-        world.starts_over(seat);
+        world.starts_over(seat, borrows_memory);
         let began = self.turns.order().schedule.began(None);
         began.write(world.engine.arguments.report.as_deref());
     }
@@ -55,13 +55,13 @@ impl Program {
 
 /// Returns true for a call that creates a process.
 pub(super) fn is_fork(call: Call, [flags, ..]: &[u64; 6]) -> bool {
-    call == Call::Fork || call == Call::Clone && flags & THREAD == 0
+    matches!(call, Call::Fork | Call::BorrowingFork) || call == Call::Clone && flags & THREAD == 0
 }
 
 /// Returns true for a call that creates a process with its own memory (without `CLONE_VM`).
 pub(super) fn copies_pages(call: Call, [flags, ..]: &[u64; 6]) -> bool {
     const SHARES_MEMORY: u64 = 0x100;
-    call == Call::Fork || flags & SHARES_MEMORY == 0
+    call == Call::Fork || call == Call::Clone && flags & SHARES_MEMORY == 0
 }
 
 /// Returns true if the thread keeps its turn during the call, so that no other thread touches the

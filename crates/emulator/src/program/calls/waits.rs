@@ -1,11 +1,10 @@
 //! Decides which calls wait, for which event, and until when at the latest.
 
-use std::mem::MaybeUninit;
-
 use super::super::clocks::{NS_PER_S as NS, nanoseconds};
 use super::super::futexes::Futex;
 use super::super::syscalls::Call;
 use super::super::turns::Leave;
+use super::transfers::Moves;
 use super::{Program, guest_memory};
 
 /// `TIMER_ABSTIME`.
@@ -81,8 +80,7 @@ pub(super) fn how(call: Call, arguments: &[u64; 6], until_ps: Option<u64>) -> Op
         Call::PollNs | Call::Select | Call::SelectNs | Call::Waits | Call::WaitsForChild => {
             Some(Leave::Waits)
         }
-        Call::Transfer => waits_on(first).then_some(Leave::Waits),
-        _ => None,
+        _ => Moves::of(call, arguments).filter(|of| of.may_wait()).map(|_| Leave::Waits),
     }
 }
 
@@ -98,27 +96,6 @@ pub(super) fn timed_out(call: Call, value: i64) -> bool {
 /// Returns true for a call that always ends at its deadline.
 pub(super) fn sleeps(call: Call) -> bool {
     matches!(call, Call::Sleep | Call::ClockSleep)
-}
-
-/// Returns true if a read or write on a descriptor may wait for another process: it is a pipe, a
-/// socket or a terminal.
-fn waits_on(descriptor: u64) -> bool {
-    let Ok(descriptor) = i32::try_from(descriptor) else { return false };
-    let mut about = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: the kernel fills the structure if it returns 0.
-    let mode = unsafe {
-        if libc::fstat(descriptor, about.as_mut_ptr()) != 0 {
-            return false;
-        }
-        about.assume_init().st_mode & libc::S_IFMT
-    };
-    // SAFETY: takes only a number.
-    let terminal = || unsafe { libc::isatty(descriptor) } == 1;
-    match mode {
-        libc::S_IFIFO | libc::S_IFSOCK => true,
-        libc::S_IFCHR => terminal(),
-        _ => false,
-    }
 }
 
 #[cfg(test)]
@@ -170,14 +147,8 @@ mod tests {
         assert_eq!(waits(Call::Futex, [word, 0x80, 8, 0, 0, 0]), None, "it returns at once");
         assert_eq!(waits(Call::Sleep, [0; 6]), Some(Leave::Sleeps(9)));
         assert_eq!(waits(Call::Poll, [0; 6]), None, "it only looks");
-        let file = std::fs::File::open("/proc/self/exe").unwrap();
-        let (from, _to) = std::os::unix::net::UnixStream::pair().unwrap();
-        use std::os::fd::AsRawFd as _;
-        let transfer = |descriptor: i32| {
-            waits(Call::Transfer, [u64::try_from(descriptor).unwrap(), 0, 0, 0, 0, 0])
-        };
-        assert_eq!(transfer(file.as_raw_fd()), None);
-        assert_eq!(transfer(from.as_raw_fd()), Some(Leave::Waits));
-        assert_eq!(transfer(9_999), None, "there is no such file");
+        let (reader, _writer) = std::io::pipe().unwrap();
+        let descriptor = u64::try_from(std::os::fd::AsRawFd::as_raw_fd(&reader)).unwrap();
+        assert_eq!(waits(Call::Read, [descriptor, 0, 0, 0, 0, 0]), Some(Leave::Waits));
     }
 }

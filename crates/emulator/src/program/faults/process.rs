@@ -4,6 +4,7 @@ use numalab_memory_model::cost::ps;
 use numalab_memory_model::machine::SystemCall;
 use numalab_memory_model::space::PAGE_BYTES;
 
+use super::super::cached_files::FILES_AT;
 use super::{AROUND, World};
 
 impl World {
@@ -11,6 +12,10 @@ impl World {
     pub fn tears_down(&mut self, seat: usize) {
         let (pages, of_files) = self.own_pages();
         self.frees(seat, pages, of_files);
+        if self.borrows_memory {
+            // Its creation took nothing, as it usually becomes a program, which takes the time of both.
+            self.in_kernel(seat, |active, shadow| active.calls(SystemCall::Fork(0, 0), shadow));
+        }
     }
 
     /// Returns the time in which the kernel replaces the process's program by another one.
@@ -24,7 +29,10 @@ impl World {
 
     /// Returns the number of small pages that only this process has, and of mapped pages of files.
     pub(super) fn own_pages(&self) -> (u64, u64) {
-        let own = self.space.small_pages(0..u64::MAX);
+        if self.borrows_memory {
+            return (0, 0);
+        }
+        let own = self.space.small_pages(0..FILES_AT);
         let own = own.filter(|(number, page)| !page.is_shared && !self.is_inherited(*number));
         (own.count() as u64, self.mapped.len() as u64 * AROUND)
     }
@@ -35,7 +43,7 @@ impl World {
         let small = |numbers| self.space.small_pages(numbers).count() as u64;
         let files = self.regions.all().iter().filter(|region| region.is_file());
         let of_files = files.map(|file| small(file.start / PAGE_BYTES..file.end / PAGE_BYTES));
-        small(0..u64::MAX).saturating_sub(of_files.sum())
+        small(0..FILES_AT).saturating_sub(of_files.sum())
     }
 
     /// Shares the process's pages with a child, or a parent.

@@ -1,10 +1,9 @@
 //! System calls that programs make often, with nothing to wait for.
 
-use std::fs::File;
+mod files;
+
 use std::hint::black_box;
-use std::os::unix::fs::FileExt;
 use std::os::unix::process::parent_id;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::{current, park, scope, sleep, yield_now};
 use std::time::Duration;
@@ -16,42 +15,30 @@ use numalab_topology::CpuId;
 
 use crate::buffer::pinned;
 use crate::error::MeasureError;
+use files::Files;
 
 /// System calls timed in a window; fewer calls of mmap and munmap, which take several times as long.
 const CALLS: u32 = 200;
 const MAPPINGS: u32 = 20;
-const OPENS: u32 = 20;
 #[cfg(target_arch = "x86_64")]
 const CPUIDS: u32 = 20;
-/// Bytes of a read, a usual size in programs, and reads in a window.
-const READ_BYTES: usize = 64 << 10;
-const READS: usize = 8;
 const PAGE_BYTES: usize = 4 << 10;
 /// Wake-ups in a window, and the pause before each, in which the cpu of the thread to wake becomes
 /// idle.
 const WAKES: u32 = 9;
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// The file and the memory of reads, and the cpu of wakes.
+/// Files, and the cpu of wakes.
 pub(super) struct Calls {
-    /// This program's file; `None` if it is shorter than the reads of a window.
-    file: Option<File>,
-    path: Option<PathBuf>,
-    buffer: Vec<u8>,
+    files: Files,
     /// The cpu of a thread to wake.
     other: Option<CpuId>,
 }
 
 impl Calls {
-    /// Opens the file, and reads it once, so that it is in the page cache; `other` is an idle cpu.
+    /// Opens the files; `other` is an idle cpu.
     pub fn new(other: Option<CpuId>) -> Self {
-        let file = File::open("/proc/self/exe").ok();
-        let path = std::env::current_exe().ok();
-        let mut calls = Self { file, path, buffer: vec![1; READ_BYTES], other };
-        if !calls.reads() {
-            calls.file = None;
-        }
-        calls
+        Self { files: Files::new(), other }
     }
 
     /// Times each kind of call.
@@ -68,34 +55,16 @@ impl Calls {
         }
         // One call maps, another one unmaps.
         values.push((Metric::PageMap, mapping_ns / 2.0));
-        if let Some(path) = &self.path {
-            let opens_ns = each_ns(clock, OPENS, || _ = black_box(File::open(path)))?;
-            // Each file is closed again, by another call.
-            values.push((Metric::FileOpen, (opens_ns - call_ns).max(1.0)));
-        }
+        values.extend(self.files.take(clock, call_ns)?);
         #[cfg(target_arch = "x86_64")]
         {
             let cpuid_ns = each_ns(clock, CPUIDS, || _ = black_box(std::arch::x86_64::__cpuid(0)))?;
             values.push((Metric::Cpuid, cpuid_ns));
         }
-        if self.file.is_some() {
-            let all_ns = each_ns(clock, 1, || _ = self.reads())?;
-            let [reads, pages] = [READS, READS * (READ_BYTES / PAGE_BYTES)].map(|of| of as f64);
-            // A time is more than nothing, however long the calls took just before.
-            let page_ns = ((all_ns - reads * call_ns) / pages).max(1.0);
-            values.push((Metric::FileRead, page_ns));
-        }
         if let Some(other) = self.other {
             values.push((Metric::Wake, wake_ns(clock, other)?));
         }
         Ok(values)
-    }
-
-    /// Reads the beginning of the file; returns whether it is long enough.
-    fn reads(&mut self) -> bool {
-        let Some(file) = &self.file else { return false };
-        let mut offsets = (0..READS).map(|read| (read * READ_BYTES) as u64);
-        offsets.all(|at| file.read_exact_at(&mut self.buffer, at).is_ok())
     }
 }
 
