@@ -32,7 +32,7 @@ const PAGE_BYTES: usize = 4 << 10;
 const WAKES: u32 = 9;
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// The file and the memory of reads, and the cpu of wakes.
+/// The file that is read, the buffer that it is read into, and the cpu on which a thread is woken.
 pub(super) struct Calls {
     /// This program's file; `None` if it is shorter than the reads of a window.
     file: Option<File>,
