@@ -188,7 +188,7 @@ fn files_renewed(bytes: u64) -> String {
 fn still_following(after: Duration, most: u32) -> String {
     format!(
         "following the program under emulation has taken {:.0} s so far, and can take {most} times \
-         the program's own CPU time: a smaller problem is followed sooner",
+         the program's own CPU time: a smaller problem takes less",
         after.as_secs_f64()
     )
 }
@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(
             said(Remark::StillFollowing { after: 20 * SECOND, most: 350 }),
             "following the program under emulation has taken 20 s so far, and can take 350 times the \
-             program's own CPU time: a smaller problem is followed sooner"
+             program's own CPU time: a smaller problem takes less"
         );
         assert_eq!(
             said(Remark::TooLong { least: 5_400 * SECOND }),

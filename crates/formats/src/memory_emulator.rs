@@ -82,7 +82,7 @@ pub fn on_virt(mut machine: EmulatedMachine) -> Result<EmulatedMachine, WriteErr
     let bytes: Vec<u64> = machine.nodes.iter().map(bytes).collect();
     let ranges = virt_ranges(&bytes).ok_or_else(|| WriteError::Inexpressible {
         format: FORMAT,
-        what: "memory beyond 64 bits of address".to_owned(),
+        what: "memory beyond the 64-bit address space".to_owned(),
     })?;
     for (node, ranges) in machine.nodes.iter_mut().zip(ranges) {
         node.ranges = ranges;

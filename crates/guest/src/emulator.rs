@@ -23,7 +23,7 @@ pub static PLUGIN: Companion = Companion {
 pub(crate) const MACHINE: &str = "memory.json";
 const REPORT: &str = "memory-report.json";
 const COUNTERS: &str = "memory-counters";
-/// Upper bound of the plugin's counters; `ivshmem-plain` requires a power of two.
+/// Maximum size of the plugin's counters; `ivshmem-plain` requires a power of two.
 const COUNTER_BYTES: u64 = 64 << 10;
 /// Oldest version known to work: on QEMU 7.2, Linux with several cpus hangs under `-icount` at
 /// "Booting SMP".

@@ -35,7 +35,8 @@ const CODE: Code = Code {
     adds: (0, 0x1000),
 };
 
-/// The same, with clone(2) of the flags `SIGCHLD` for fork(2), and both numbers behind the code.
+/// The same program, with clone(2) and `SIGCHLD` in place of fork(2); the numbers of pages and of
+/// forks follow the code.
 #[cfg(target_arch = "aarch64")]
 const CODE: Code = Code {
     bytes: b"\x73\x03\0\x18\x14\x0c\xa0\xd2\x73\x06\0\x71\x84\0\0\x54\x93\x02\0\x39\x94\x06\x40\x91\

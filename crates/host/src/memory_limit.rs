@@ -166,7 +166,7 @@ fn total_of(rooms: &RoomByNode) -> u64 {
 }
 
 /// Reads the memory that each node can give: free memory, and file pages and slabs that can be
-/// reclaimed. A node reports no `MemAvailable`; this is an upper bound of it.
+/// reclaimed. A node reports no `MemAvailable`; this is an upper bound on it.
 fn read_nodes(root: &Root) -> RoomByNode {
     let directory = "sys/devices/system/node";
     let numbers = root.numbered(directory, "node").into_iter();

@@ -217,7 +217,7 @@ pub(crate) fn cpu_time(process: u32) -> Option<rustix::time::Timespec> {
     Some(rustix::time::Timespec { tv_sec: time.tv_sec, tv_nsec: time.tv_nsec })
 }
 
-/// Returns the affinity of a thread, 0 for the calling one.
+/// Returns the affinity of a thread; 0 is the calling one.
 pub(crate) fn affinity(thread: u32) -> Result<CpuSet, Errno> {
     let mut mask = vec![0_usize; CPU_WORDS];
     // SAFETY: the kernel writes at most the length given, which is that of `mask`.

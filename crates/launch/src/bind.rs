@@ -29,7 +29,7 @@ pub enum NodeChoice {
     Auto,
     /// The chosen nodes with memory, in turn.
     InTurn(Chosen<NodeId>),
-    /// One node for all ranks, one for each rank of a host, or one for each of all ranks.
+    /// One node for all ranks, one for each rank of a host, or one for every rank of the job.
     List(Vec<NodeId>),
 }
 

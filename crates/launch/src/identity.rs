@@ -18,7 +18,7 @@ use launchers::Variables;
 pub use launchers::{LOCAL_RANK, LOCAL_SIZE, Launcher, RANK, SIZE};
 pub use slurm::{map_cpu_list, tasks_on_node};
 
-/// Upper bound of ranks; a larger number is a mistake.
+/// Maximum number of ranks; a larger number is a mistake.
 const MOST_RANKS: usize = 1 << 30;
 
 type NamedNumber = (&'static str, usize);

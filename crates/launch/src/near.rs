@@ -3,7 +3,7 @@
 use numalab_host::{Classed, ErrorClass, Root, has_interface_or_disk};
 use numalab_topology::{CpuSet, Device, DeviceKind, Machine, NodeId, NodeSet};
 
-/// Upper bound of names in a message.
+/// Maximum number of names in a message.
 const MOST_NAMES: usize = 8;
 
 /// Cpus and memory near a device, which may be on different nodes.

@@ -137,7 +137,7 @@ impl Team {
     /// Waits until every rank has called it.
     ///
     /// # Errors
-    /// [`TeamError`] if one has ended or gave up.
+    /// [`TeamError`] if a rank has ended or given up.
     pub fn barrier(&mut self) -> Result<(), TeamError> {
         if let Transport::Mpi(mpi) = &self.transport {
             return Ok(mpi.barrier()?);
@@ -153,7 +153,7 @@ impl Team {
     /// Gathers every rank's bytes, indexed by rank.
     ///
     /// # Errors
-    /// [`TeamError`] if one has ended or gave up.
+    /// [`TeamError`] if a rank has ended or given up.
     pub fn all_gather(&mut self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, TeamError> {
         match &mut self.transport {
             Transport::Alone => Ok(vec![bytes.to_vec()]),
@@ -179,7 +179,7 @@ impl Team {
     /// while others are idle already. Under MPI it returns at once.
     ///
     /// # Errors
-    /// [`TeamError`] if one has ended or gave up.
+    /// [`TeamError`] if a rank has ended or given up.
     pub fn work_until_all_are_done(&mut self, work: impl FnMut()) -> Result<(), TeamError> {
         match &mut self.transport {
             Transport::Hosts { shared_memory, .. } => shared_memory.work_until_all_are_done(work),

@@ -20,7 +20,7 @@ pub struct Chase<'a> {
     lines: PhantomData<&'a mut [Line]>,
 }
 
-// SAFETY: the memory is borrowed exclusively, as by a `&mut [Line]`, which is Send.
+// SAFETY: the memory is borrowed exclusively, as by `&mut [Line]`, which is Send.
 unsafe impl Send for Chase<'_> {}
 // SAFETY: a shared chase only reads the memory.
 unsafe impl Sync for Chase<'_> {}

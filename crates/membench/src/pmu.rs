@@ -174,8 +174,8 @@ impl<'a> Pmu<'a> {
         None
     }
 
-    /// Returns a vCPU's own time when it was last published, for the caller that has just published
-    /// on it: it reads less than [`Pmu::counts`].
+    /// Returns a vCPU's own time as last published. It reads less than [`Pmu::counts`], but is only
+    /// for a caller on that vCPU that has just published.
     pub fn own_time_ns(&self, vcpu: u32) -> Option<u64> {
         let block = HEADER + usize::try_from(vcpu).ok()? * STRIDE;
         self.long(block + 8)

@@ -21,7 +21,7 @@ pub struct WordChain<'a> {
     lines: PhantomData<&'a mut [Line]>,
 }
 
-// SAFETY: the memory is borrowed exclusively, as by a `&mut [Line]`, which is Send.
+// SAFETY: the memory is borrowed exclusively, as by `&mut [Line]`, which is Send.
 unsafe impl Send for WordChain<'_> {}
 // SAFETY: a shared chain only reads the memory.
 unsafe impl Sync for WordChain<'_> {}

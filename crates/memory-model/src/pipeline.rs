@@ -134,8 +134,8 @@ pub struct Pipeline {
     queue_ps: u64,
     /// Extra time of a store whose value a load gets at renaming.
     renamed_ps: u64,
-    /// Time of a store to another line than the one before, that line, and the time at which the cache
-    /// has taken all such lines.
+    /// Time of a store to a line other than that of the store before it; the line of the last
+    /// store; and the time at which the cache has taken all such lines.
     line_ps: u64,
     stored_line: u64,
     lined_ps: u64,

@@ -70,7 +70,7 @@ pub enum Unseen {
         /// The system's error.
         reason: String,
     },
-    /// Exact sums: without `numa_maps` they are estimates.
+    /// Exact sums for each mapping: `numa_maps` is not readable, so they are estimates.
     SumsByMapping {
         /// The number of pages that they are estimated from.
         pages: u64,

@@ -55,9 +55,18 @@ fn run(machine: Machine, figures: Figures, noise: f64, disturbed: bool) -> Named
     NamedRun { name: String::new(), document: Document { run: run_of(machine), cells } }
 }
 
+/// Returns the runs, each begun an hour after the one before.
+fn hourly(runs: impl IntoIterator<Item = NamedRun>) -> Vec<NamedRun> {
+    let begun = |(hour, mut run): (u64, NamedRun)| {
+        run.document.run.started_unix_ms = hour * 3_600_000;
+        run
+    };
+    (0..).zip(runs).map(begun).collect()
+}
+
 fn baseline() -> Vec<NamedRun> {
     let noise = [0.99, 1.0, 1.01, 1.005, 0.995];
-    noise.map(|noise| run(machine([128, 128]), GOOD, noise, false)).to_vec()
+    hourly(noise.map(|noise| run(machine([128, 128]), GOOD, noise, false)))
 }
 
 fn found(figures: Figures) -> Health {
@@ -200,7 +209,7 @@ fn a_size_that_fits_the_caches_shows_no_latency_of_memory() {
 #[test]
 fn a_noisier_baseline_claims_less() {
     let noise = [0.8, 1.0, 1.25, 1.1, 0.9];
-    let baseline = noise.map(|noise| run(machine([128, 128]), GOOD, noise, false));
+    let baseline = hourly(noise.map(|noise| run(machine([128, 128]), GOOD, noise, false)));
     let now = run(machine([128, 128]), [(100.0, 50.0), (100.0, 35.0)], 1.0, false);
     let health = health(&baseline, &[now], LIMITS);
     assert_eq!(health.severity, Severity::Healthy, "{:?}", health.findings);
@@ -219,9 +228,60 @@ fn none_of_thousand_machines_that_are_as_they_were_is_failing() {
             let figures = GOOD.map(|(latency, bandwidth)| (latency * noise(), bandwidth * noise()));
             run(machine([128, 128]), figures, 1.0, false)
         };
-        let baseline: Vec<NamedRun> = (0..5).map(|_| one()).collect();
+        let baseline = hourly((0..5).map(|_| one()));
         let first = health(&baseline, &[one()], LIMITS);
         let both = health(&baseline, &[one(), one()], LIMITS);
         assert!(first.suspected.is_empty() || both.severity < Severity::Failing, "{both:?}");
     }
+}
+
+#[test]
+fn a_baseline_of_one_time_calls_nothing_failing_that_is_only_slower() {
+    let mut baseline = baseline();
+    baseline.iter_mut().for_each(|run| run.document.run.started_unix_ms = 0);
+    let slow = [(100.0, 50.0), (101.0, 35.0)];
+    let found = health(&baseline, &[run(machine([128, 128]), slow, 1.0, false)], LIMITS);
+    assert_eq!((found.severity, found.baseline_groups), (Severity::Degraded, 1));
+    let words = "(not certain: the baseline was taken at one time; 3 are needed)";
+    assert!(reason(&found).ends_with(words), "{}", reason(&found));
+    // Runs of several hosts at one time differ as the hosts do.
+    for (run, host) in baseline.iter_mut().zip(["a", "b", "c", "a", "b"]) {
+        run.document.run.environment.facts.insert("hostname".into(), host.into());
+    }
+    let found = health(&baseline, &[run(machine([128, 128]), slow, 1.0, false)], LIMITS);
+    assert_eq!((found.severity, found.baseline_groups), (Severity::Failing, 3));
+    let gone = run(machine([128, 0]), GOOD, 1.0, false);
+    assert_eq!(health(&baseline[..1], &[gone], LIMITS).severity, Severity::Failing);
+}
+
+/// Runs taken back to back share a state.
+#[test]
+fn states_that_last_for_a_group_of_runs_are_not_findings() {
+    let mut rng = numalab_stats::Rng::new(1);
+    let mut normal = |deviation: f64| {
+        let sum: f64 = (0..12).map(|_| rng.next_u64() as f64 / u64::MAX as f64).sum();
+        ((sum - 6.0) * deviation).exp()
+    };
+    let (mut wrong, mut wrong_by_run) = (0, 0);
+    for _ in 0..500 {
+        let mut group = |runs: usize| -> Vec<NamedRun> {
+            let state = normal(0.1);
+            (0..runs)
+                .map(|_| run(machine([128, 128]), GOOD, state * normal(0.003), false))
+                .collect()
+        };
+        let mut baseline: Vec<NamedRun> = Vec::new();
+        for hour in 0..3 {
+            let mut runs = group(2);
+            runs.iter_mut().for_each(|run| run.document.run.started_unix_ms = hour * 3_600_000);
+            baseline.extend(runs);
+        }
+        let now = group(1);
+        let finds =
+            |of: &[NamedRun]| u32::from(health(of, &now, LIMITS).severity > Severity::Healthy);
+        wrong += finds(&baseline);
+        wrong_by_run += finds(&hourly(baseline));
+    }
+    println!("of 500 checks {wrong} find something, {wrong_by_run} with the run as the unit");
+    assert!(wrong <= 10 && wrong_by_run > 2 * wrong, "{wrong} {wrong_by_run}");
 }

@@ -32,7 +32,7 @@ struct Shape {
     taken: f64,
     /// Misses begin early: pages conflict in physically indexed caches.
     conflicts: bool,
-    /// The size from which on translation costs time, and the time in ns: the host breaks huge pages.
+    /// The size above which translation costs time, and that time in ns: the host breaks huge pages.
     translated: Option<(u64, f64)>,
     /// Sizes in an octave: 1 in a quick run, 2 in others.
     sizes: u32,
@@ -147,11 +147,6 @@ impl Shape {
         Document { run: run_of(self.machine()), cells }
     }
 
-    /// Returns true if too little is left of the last cache for any rule.
-    fn is_hidden(&self) -> bool {
-        self.taken > 0.9 || self.conflicts
-    }
-
     fn machine(&self) -> Machine {
         let mut machine = Machine::default();
         machine.cpus.push(Cpu {
@@ -250,9 +245,7 @@ fn levels_have_the_right_names_and_latencies_whatever_is_left_of_the_last_cache(
                 shape.name
             );
             let case = format!("{}, {noise}: {counts:?}", shape.name);
-            // A last cache that others occupy almost completely is reported missing.
-            let least = if shape.is_hidden() { [99.0, 99.0, 0.0] } else { [99.0; 3] };
-            assert!([l1, l2, l3].iter().zip(least).all(|(named, least)| *named >= least), "{case}");
+            assert!([l1, l2, l3].iter().all(|named| *named >= 99.0), "{case}");
             assert!(near >= 95.0 && false_levels <= 2.0 && wrong <= 2.0, "{case}");
         }
     }

@@ -326,6 +326,27 @@ fn bad_hosts_are_found_and_kinds_are_not_named() {
     }
 }
 
+/// A bad host of a fast kind looks like a good one of a slower kind unless a setting tells them apart.
+#[test]
+fn bad_hosts_that_resemble_a_slower_kind_are_missed_and_no_healthy_one_is_named() {
+    let two = |apart: f64| [(0.6, 1.0), (0.4, 1.0 + apart)];
+    for (apart, slower, recorded) in [(0.03, 1.06, true), (0.03, 1.06, false), (0.1, 1.15, false)] {
+        for bad in [1, 4, 12] {
+            let (found, wrong) = discoveries(&two(apart), (bad, slower), recorded);
+            println!(
+                "kinds {apart} apart, recorded: {recorded}, {bad} of 200 bad by {slower}: {:.0} % \
+                 found, {:.1} % of those named are healthy",
+                100.0 * found,
+                100.0 * wrong
+            );
+            assert!(
+                wrong <= 0.05 && (found >= 0.9 || !recorded),
+                "{apart}, {bad}: {found} {wrong}"
+            );
+        }
+    }
+}
+
 /// The cost of such a fleet is dominated by the fit of each figure, which grows with the number of
 /// hosts.
 #[test]

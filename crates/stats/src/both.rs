@@ -3,7 +3,7 @@
 use std::panic::resume_unwind;
 use std::thread;
 
-/// Number of values from which on a thread costs less than it saves.
+/// Number of values above which a thread saves more than it costs.
 const LARGE: usize = 1 << 16;
 
 /// Computes both, one on a second thread if the number of values that they read is large.

@@ -25,6 +25,9 @@ use crate::{
 
 /// The number of consecutive parts of a sample.
 const PARTS: usize = 4;
+/// The factor on the variance of parts: those of a slow process still resemble their neighbours (by
+/// simulation).
+const PARTS_WIDER: f64 = 1.1;
 /// The minimum number of values on each side for a claim.
 const FEWEST_IN_ORDER: usize = 10;
 /// Values count as at most this number of quartile distances from the median, so that a stall does
@@ -224,7 +227,7 @@ fn parts(baseline: &Sample, candidate: &Sample) -> Option<RunShift> {
     };
     let values = baseline.len() + candidate.len();
     let (first, second) = both(values, || means(baseline), || means(candidate));
-    RunShift::of(&first, &second)
+    RunShift::of(&first, &second).map(|shift| shift.widened(PARTS_WIDER))
 }
 
 /// Sums over the ranks of a sample's values and over their places in the order taken, each minus its

@@ -35,8 +35,8 @@ const SHORTEST_SHELF_OCTAVES: f64 = 0.55;
 /// The minimum rise over the octave after a shelf, as a share.
 const SHELF_LEFT_BY: f64 = 1.0;
 
-/// The rise over an octave, as a share, from which on it shows no level. The slope from one level
-/// to the next is steeper.
+/// The rise over an octave, as a share, above which the octave shows no level. The slope from one
+/// level to the next is steeper.
 const FLATTEST_RISE: f64 = 0.45;
 
 /// A point of a latency curve.

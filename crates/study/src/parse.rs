@@ -21,7 +21,7 @@ const MOST_TREATMENTS: usize = 256;
 const MOST_BLOCKS: usize = 100_000;
 /// The placeholder that a workload's runner fills in itself: a directory.
 const SCRATCH: &str = "scratch";
-/// Upper bound of attempts: more do not help on a busy machine.
+/// Maximum number of attempts: more do not help on a busy machine.
 const MOST_REPEATS: usize = 20;
 
 /// Former names of keys, with the present ones.

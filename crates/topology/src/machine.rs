@@ -155,7 +155,7 @@ impl Machine {
     }
 
     /// Returns one cpu of every core: the first thread that is online and that the calling process may
-    /// use, as by [`Machine::one_per_core`].
+    /// use; cores are those of [`Machine::one_per_core`].
     pub fn first_threads(&self) -> Vec<CpuId> {
         self.one_per_core(&self.usable_cpus())
     }

@@ -22,7 +22,7 @@ pub enum Stream {
 }
 
 impl Stream {
-    pub(crate) fn of<'a>(self, finished: &Finished<'a>) -> &'a str {
+    pub(crate) fn text<'a>(self, finished: &Finished<'a>) -> &'a str {
         match self {
             Self::Stdout => finished.stdout,
             Self::Stderr => finished.stderr,

@@ -45,7 +45,7 @@ impl Reader {
 }
 
 fn read_own(own: &OwnMetric, finished: &Finished<'_>) -> Result<Reading, OutputError> {
-    let text = own.stream.of(finished);
+    let text = own.stream.text(finished);
     let name = &own.quantity.metric;
     let unreadable =
         |text: &String| OutputError::missing(name, "what the definition was checked for", text);

@@ -21,18 +21,20 @@ use crate::output;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  numalab measure --quick --repeat 5 --label good
-                                           the baseline: on a healthy machine
-  numalab fleet health --baseline results/measure-20261121-024500-good
+  numalab measure --quick --repeat 2 --label good
+                                           part of a baseline, on a healthy machine: repeat it
+                                           at two other hours
+  numalab fleet health --baseline results/measure-*-good
                                            at most 10 s; one line that says what is wrong
-  numalab fleet health -q --baseline results/measure-20261121-024500-good
+  numalab fleet health -q --baseline results/measure-*-good
                                            only that line, as a drain reason
-  numalab fleet health --baseline results/measure-20261121-024500-good --dry-run
+  numalab fleet health --baseline results/measure-*-good --dry-run
                                            what would be measured
 
 It measures the core clock, and the local latency and bandwidth of each node, as in the baseline,
 and measures again what looks worse. A figure is worse if it exceeds both the limit and the
-differences between runs of the baseline. All memory and CPUs of the baseline must be present.
+differences between runs of the baseline; it is failing only if these were taken at three
+different times. All memory and CPUs of the baseline must be present.
 Exit codes: 0 healthy, 4 failing, 6 degraded, or uncertain because of other load; other codes
 as usual.")]
 pub(crate) struct HealthArgs {
@@ -115,7 +117,7 @@ fn baseline(args: &HealthArgs) -> Result<Vec<NamedRun>, Failure> {
     if runs.len() < LEAST_BASELINE_RUNS {
         return Err(Failure::bad_input(format!(
             "--baseline: found {}, expected {LEAST_BASELINE_RUNS} or more, such as those of \
-             `numalab measure --quick --repeat 5`",
+             `numalab measure --quick --repeat 2`, begun at three different hours",
             count(runs.len(), "run")
         )));
     }

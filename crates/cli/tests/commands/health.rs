@@ -72,7 +72,7 @@ fn a_baseline_that_cannot_judge_is_refused_with_what_makes_one() {
     let output = health(&run, &[]);
     assert_eq!(output.status.code(), Some(2));
     let expected =
-        "found 1 run, expected 3 or more, such as those of `numalab measure --quick --repeat 5`";
+        "found 1 run, expected 3 or more, such as those of `numalab measure --quick --repeat 2`";
     assert!(said(&output).contains(expected), "{}", said(&output));
     let class = class(&run, &place.path().join("class"), 1.0, 1);
     let output = health(&class, &["--degraded", "30"]);

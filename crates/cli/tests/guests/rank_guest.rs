@@ -53,7 +53,7 @@ part end
 struct Parts(String);
 
 impl Parts {
-    fn of(&self, name: &str) -> &str {
+    fn part(&self, name: &str) -> &str {
         let (_, rest) = self.0.split_once(&format!("== {name}\n")).unwrap_or_else(|| {
             panic!("no part `{name}` in {}", self.0);
         });
@@ -90,17 +90,17 @@ fn ranks_on_four_nodes_are_where_they_are_bound_and_prove_it() {
     let parts = Parts(String::from_utf8_lossy(&output.stdout).replace('\r', ""));
     check_bindings(&parts);
     check_refusals(&parts);
-    check_scale(parts.of("scale"));
+    check_scale(parts.part("scale"));
 }
 
 fn check_bindings(parts: &Parts) {
     const HEADER: &str = "rank,cpu_id,cpu_numa,memory_numa\n";
     let auto = "0,0,0,0\n1,1,0,1\n2,2,1,2\n3,3,1,3\n4,4,2,0\n5,5,2,1\n6,6,3,2\n7,7,3,3\n";
-    assert_eq!(parts.of("auto"), format!("{HEADER}{auto}"));
-    assert_eq!(parts.of("list"), format!("{HEADER}0,0,0,3\n1,2,1,2\n2,4,2,1\n3,6,3,0\n"));
+    assert_eq!(parts.part("auto"), format!("{HEADER}{auto}"));
+    assert_eq!(parts.part("list"), format!("{HEADER}0,0,0,3\n1,2,1,2\n2,4,2,1\n3,6,3,0\n"));
     // Unbound ranks take separate cores, and memory on their core's node.
-    assert_eq!(parts.of("own"), "rank,cpu_numa,memory_numa\n0,0,0\n1,0,0\n2,1,1\n");
-    let spread = schemas::document(parts.of("spread"));
+    assert_eq!(parts.part("own"), "rank,cpu_numa,memory_numa\n0,0,0\n1,0,0\n2,1,1\n");
+    let spread = schemas::document(parts.part("spread"));
     for rank in 0..2 {
         assert_eq!(spread["launch"]["ranks"][rank]["policy"], "interleave:0,2");
         let placement = &spread["cells"][rank]["placements"][0];
@@ -110,16 +110,16 @@ fn check_bindings(parts: &Parts) {
 }
 
 fn check_refusals(parts: &Parts) {
-    let shared = parts.of("shared");
+    let shared = parts.part("shared");
     assert!(shared.contains("cpu 0 twice"), "{shared}");
     assert!(shared.ends_with("exit 125\n"), "{shared}");
     // A rank that moves its memory is detected at the end at the latest.
-    let moved = parts.of("moved");
+    let moved = parts.part("moved");
     assert!(moved.contains("[Rank 0]") && moved.contains("on node 1"), "{moved}");
     assert!(moved.ends_with("exit 1\n"), "{moved}");
-    let weighted = parts.of("weighted");
+    let weighted = parts.part("weighted");
     assert!(weighted.contains("Linux 6.9") && weighted.ends_with("exit 125\n"), "{weighted}");
-    let absent = parts.of("absent");
+    let absent = parts.part("absent");
     assert!(absent.contains("node 4") && absent.ends_with("exit 125\n"), "{absent}");
 }
 

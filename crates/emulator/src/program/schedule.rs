@@ -306,7 +306,8 @@ impl Schedule {
         }
     }
 
-    /// Returns the process's origin, with a thread's time, for the program that follows execve(2).
+    /// Returns the process's origin for the program that execve(2) starts, with a thread's time if
+    /// given.
     pub fn began(&self, now_ps: Option<u64>) -> Began {
         Began { at_ps: now_ps.unwrap_or(self.began.at_ps), ..self.began }
     }

@@ -93,7 +93,7 @@ impl Item {
         let (name, count) = head.split_once(':').ok_or_else(|| wrong(text, expected))?;
         let kind = kind(name).ok_or_else(|| wrong(text, expected))?;
         let count = count.parse().ok().filter(|count| (1..=MAX_ID as usize).contains(count));
-        let count = count.ok_or_else(|| wrong(text, "a number of objects from 1"))?;
+        let count = count.ok_or_else(|| wrong(text, "a number of objects, 1 or more"))?;
         Ok(Self { name: name.to_owned(), kind, count, is_attached: false, attributes })
     }
 

@@ -19,7 +19,7 @@ pub(super) fn units(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// Returns an upper bound of the width of a string at this font size.
+/// Returns an upper bound on the width of a string at this font size.
 pub(super) fn text_width(text: &str, font_size: u32) -> u32 {
     units(text.chars().count()) * font_size * 3 / 5
 }

@@ -210,7 +210,7 @@ pub struct WatchedRegion {
     pub accesses: u64,
 }
 
-/// Samples in one aggregation, the upper bound of an access count.
+/// Samples in one aggregation, the upper bound on an access count.
 pub const WATCH_LOOKS: u64 = AGGREGATION_US / SAMPLE_US;
 /// Time between samples, in microseconds.
 pub const WATCH_SAMPLE_US: u64 = SAMPLE_US;

@@ -25,7 +25,7 @@ pub struct SmapsMapping {
 }
 
 impl SmapsMapping {
-    /// Returns an upper bound of the bytes that this process used since referenced bits were
+    /// Returns an upper bound on the bytes that this process used since referenced bits were
     /// cleared: pages of a library or another file that other processes map too count as referenced
     /// whoever uses them (`folio_test_referenced` in the kernel's `smaps_account`).
     pub fn used_bytes(&self) -> u64 {

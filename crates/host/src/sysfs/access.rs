@@ -11,7 +11,7 @@ use super::reader::{NODE_DIRECTORY, Reader};
 
 /// The longest latency that memory can have, in nanoseconds.
 const LONGEST_NS: u64 = 20_000;
-/// Upper bound of memory bandwidth, in MB/s: ten times that of the fastest GPU.
+/// Upper bound on memory bandwidth, in MB/s: ten times that of the fastest GPU.
 const MOST_MB_PER_S: u64 = 100_000_000;
 
 /// Reads `nodeN/access0` and `access1` of all nodes: one entry per linked initiator (Linux

@@ -7,7 +7,7 @@ use super::reader::{Reader, shortened};
 
 const BLOCK_SIZE_FILE: &str = "sys/devices/system/memory/block_size_bytes";
 
-/// Upper bound of a block, which keeps sums of blocks within 64 bits; no kernel has larger ones
+/// Maximum size of a block, which keeps sums of blocks within 64 bits; no kernel has larger ones
 /// (x86-64: 2 GiB at most).
 const LARGEST_BLOCK_BYTES: u64 = 1 << 31;
 

@@ -45,7 +45,7 @@ pub enum SeatError {
     )]
     Nested { rank: usize, launcher: Launcher, outer: Launcher },
     #[error(
-        "{option} names {}, but {launcher} does not say how many ranks this host has: set {LOCAL_SIZE}, or name one for each of all ranks",
+        "{option} names {}, but {launcher} does not say how many ranks this host has: set {LOCAL_SIZE}, or give one for every rank of the job",
         count(*entries, what)
     )]
     NoLocalSize {

@@ -64,7 +64,7 @@ pub enum PlacementError {
     NoGroups { domain: NodeId, cores: usize },
 }
 
-/// Upper bound of a domain's cores: each step lists all of its cpus, and the largest single-kernel
+/// Maximum number of a domain's cores: each step lists all of its cpus, and the largest single-kernel
 /// machines have 1,920 cores in total.
 const MOST_CORES: usize = 4096;
 

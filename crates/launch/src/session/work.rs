@@ -18,7 +18,7 @@ const MORE_LOADS: u64 = 1_000;
 const ROUND_NS: f64 = 20_000_000.0;
 /// Number of bandwidth rounds that are counted.
 const ROUNDS: u32 = 10;
-/// Upper bound of rounds, in case some have no interval in which all ranks ran.
+/// Maximum number of rounds, in case some have no interval in which all ranks ran.
 const MOST_ROUNDS: u32 = 30;
 
 pub(super) struct Worker<'a> {

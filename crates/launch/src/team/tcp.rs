@@ -11,7 +11,7 @@ use super::TeamError;
 use super::secret::{BYTES, SecretSource};
 use greeting::Guests;
 
-/// Upper bound of a message between hosts, since its length comes from the network.
+/// Maximum size of a message between hosts, since its length comes from the network.
 const LONGEST: u64 = 1 << 30;
 /// Time without data after which a connection is given up: far longer than building the largest
 /// buffer.

@@ -21,8 +21,8 @@ pub struct Fills {
     lines: [u64; 4],
     /// Arrival time of the last line.
     latest_ps: u64,
-    /// Time between two lines, time between two lines for which the cache evicts a modified one,
-    /// and the earliest start of the next line.
+    /// Time between two lines without and with the eviction of a modified one, and the earliest
+    /// start of the next line.
     each_ps: [u64; 2],
     next_ps: u64,
     /// Time between two lines from beyond the core's own caches, and the earliest start of the next

@@ -34,7 +34,7 @@ struct Stored {
     /// The numbers of the last ones that missed, from 1 on, and the index of the next one.
     missed: [u64; WAYS],
     next: usize,
-    /// Number of the store from which on lines are no longer fetched again.
+    /// Number of the store after which lines are no longer fetched again.
     until: u64,
 }
 

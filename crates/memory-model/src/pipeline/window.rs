@@ -92,7 +92,7 @@ impl Window {
         before.last().map_or(now_ps, |stop| stop.until_ps.max(now_ps))
     }
 
-    /// Returns the first instruction from this one on that the reorder buffer has no room for at
+    /// Returns the first instruction, from this one on, for which the reorder buffer has no room at
     /// this time.
     pub fn full(&self, instruction: u64, now_ps: u64) -> u64 {
         let unfinished = self.stops.iter().find(|stop| stop.until_ps > now_ps);

@@ -39,13 +39,13 @@ enum Form {
     Load,
     /// Register or memory from register.
     Store,
-    /// Register from both.
+    /// Register from itself and a register or memory.
     ToRegister,
-    /// Register or memory from both.
+    /// Register or memory from itself and a register.
     ToMemory,
     /// Register or memory from itself.
     Modify,
-    /// Flags from both.
+    /// Flags from a register, and a register or memory.
     Compare,
     /// Flags from register or memory.
     Test,

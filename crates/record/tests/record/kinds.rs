@@ -3,20 +3,27 @@
 use numalab_record::{Kind, KindError, file};
 use serde_json::{Value, json};
 
-fn of(files: &[&str]) -> Option<Kind> {
+fn kind_of_directory(files: &[&str]) -> Option<Kind> {
     Kind::of_directory(|name| files.contains(&name))
 }
 
 #[test]
 fn a_directory_is_of_the_kind_of_its_files_a_journal_before_all_others() {
-    assert_eq!(of(&[]), None);
-    assert_eq!(of(&[file::CELLS, file::SAMPLES, file::REPORT_HTML, file::STUDY]), None);
-    assert_eq!(of(&[file::RUN]), Some(Kind::Run));
-    assert_eq!(of(&[file::RUN, file::JOURNAL]), Some(Kind::Study));
-    assert_eq!(of(&[file::RUN, file::STUDY]), Some(Kind::Study), "its journal is lost");
-    assert_eq!(of(&[file::BISECT]), Some(Kind::Bisect));
-    assert_eq!(of(&[file::BISECT, file::SCALE]), Some(Kind::Scale));
-    assert_eq!(of(&[file::SCALE, file::RUN]), Some(Kind::Run));
+    assert_eq!(kind_of_directory(&[]), None);
+    assert_eq!(
+        kind_of_directory(&[file::CELLS, file::SAMPLES, file::REPORT_HTML, file::STUDY]),
+        None
+    );
+    assert_eq!(kind_of_directory(&[file::RUN]), Some(Kind::Run));
+    assert_eq!(kind_of_directory(&[file::RUN, file::JOURNAL]), Some(Kind::Study));
+    assert_eq!(
+        kind_of_directory(&[file::RUN, file::STUDY]),
+        Some(Kind::Study),
+        "its journal is lost"
+    );
+    assert_eq!(kind_of_directory(&[file::BISECT]), Some(Kind::Bisect));
+    assert_eq!(kind_of_directory(&[file::BISECT, file::SCALE]), Some(Kind::Scale));
+    assert_eq!(kind_of_directory(&[file::SCALE, file::RUN]), Some(Kind::Run));
     assert_eq!(
         [file::RUN, file::JOURNAL, file::SCALE, file::BISECT],
         ["run.json", "journal.jsonl", "scale.json", "bisect.json"]

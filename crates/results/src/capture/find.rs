@@ -79,7 +79,7 @@ pub enum Remark {
     /// The sweep shows no plateau of a cache, because others use most of it: the file has a bound.
     CacheHidden {
         level: u8,
-        /// The upper bound of its latency, in ns.
+        /// The upper bound on its latency, in ns.
         at_most_ns: f64,
     },
     /// A cache that the sweep did not find is omitted.

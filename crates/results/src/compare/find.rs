@@ -6,6 +6,7 @@ mod shifts;
 mod tails;
 mod tolerance;
 
+pub(crate) use cells::units;
 pub(crate) use shifts::answers;
 pub(crate) use tails::tail_of;
 

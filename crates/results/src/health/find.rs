@@ -1,9 +1,10 @@
 //! Health checks: a machine compared with its baseline. A figure covers all cells of a family on
-//! one node's memory, or on the whole host: the mean of their logarithms, one value per run. The
-//! variation between the baseline's runs gives the distance from their mean to expect by chance
-//! (`numalab_stats::RunShift`). A figure is reported as worse if it exceeds a limit, exceeds
-//! chance, and does so in every run of the candidate, because a health check repeats suspicious
-//! measurements. Missing memory and cpus need no statistics.
+//! one node's memory, or on the whole host: the mean of their logarithms, one value per run. Runs of
+//! one host begun within half an hour share its state, so the variation between such groups of the
+//! baseline gives the distance from their mean to expect by chance (`numalab_stats::RunShift`). A
+//! figure is reported as worse if it exceeds a limit, exceeds chance, and does so in every run of
+//! the candidate, because a health check repeats suspicious measurements; it is failing only if the
+//! baseline has three groups. Missing memory and cpus need no statistics.
 
 mod figures;
 mod parts;
@@ -17,10 +18,11 @@ use numalab_topology::{CpuSet, NodeId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::compare::NamedRun;
+use crate::compare::{NamedRun, units};
 use crate::fleet::{Family, Scope};
 
-/// Minimum number of baseline runs that show the variation between runs.
+/// Minimum number of baseline runs that show the variation between runs, and of their groups that
+/// show how a machine varies from time to time or from host to host.
 pub const LEAST_BASELINE_RUNS: usize = 3;
 
 /// Thresholds beyond which a machine counts as impaired.
@@ -134,6 +136,10 @@ pub struct Health {
     pub severity: Severity,
     /// The names of the baseline's runs.
     pub baseline: Vec<String>,
+    /// The number of groups of these runs, those of one host within half an hour being one; with
+    /// fewer than three, no slower figure is failing.
+    #[serde(default)]
+    pub baseline_groups: usize,
     /// The limits applied.
     pub limits: Limits,
     /// The deviations, worst first.
@@ -148,7 +154,8 @@ pub struct Health {
 /// Compares a machine with its baseline. `candidate` has one run, and optionally a second one that
 /// repeats the suspicious cells of the first.
 pub fn health(baseline: &[NamedRun], candidate: &[NamedRun], limits: Limits) -> Health {
-    let (figures, not_measured) = figures::figures(baseline, candidate, limits);
+    let groups = units(baseline);
+    let (figures, not_measured) = figures::figures((baseline, &groups), candidate, limits);
     let missing = parts::missing(baseline, candidate);
     let mut findings: Vec<HealthFinding> = missing
         .iter()
@@ -179,6 +186,7 @@ pub fn health(baseline: &[NamedRun], candidate: &[NamedRun], limits: Limits) -> 
     Health {
         severity: findings.first().map_or(Severity::Healthy, |finding| finding.severity),
         baseline: baseline.iter().map(|run| run.name.clone()).collect(),
+        baseline_groups: groups.len(),
         limits,
         findings,
         figures,

@@ -6,7 +6,9 @@ use numalab_page::{Mood, Page, Panel, Part, Table};
 
 use crate::document::document_of;
 use crate::fleet::{Family, Scope};
-use crate::health::{Health, HealthFigure, HealthFinding, Severity, Suspicion, Symptom};
+use crate::health::{
+    Health, HealthFigure, HealthFinding, LEAST_BASELINE_RUNS, Severity, Suspicion, Symptom,
+};
 use crate::report::Report;
 
 /// Maximum number of findings named in the line; the rest are counted, because schedulers truncate
@@ -19,15 +21,14 @@ pub fn reason(health: &Health) -> String {
     if health.findings.is_empty() {
         return format!("healthy: no figure is worse than in {} runs", health.baseline.len());
     }
-    let runs = health.baseline.len();
-    let named: Vec<String> =
-        health.findings.iter().take(MOST_NAMED).map(|finding| words(finding, runs)).collect();
+    let words = |finding| words(finding, health);
+    let named: Vec<String> = health.findings.iter().take(MOST_NAMED).map(words).collect();
     let more = health.findings.len().saturating_sub(MOST_NAMED);
     let more = if more > 0 { format!("; and {more} more") } else { String::new() };
     named.join("; ") + &more
 }
 
-fn words(finding: &HealthFinding, baseline_runs: usize) -> String {
+fn words(finding: &HealthFinding, health: &Health) -> String {
     let what = match &finding.symptom {
         Symptom::NodeMissing { node, baseline_bytes } => {
             format!("node {node}: no memory, {} in the baseline", size(*baseline_bytes))
@@ -48,15 +49,29 @@ fn words(finding: &HealthFinding, baseline_runs: usize) -> String {
         }
         Symptom::NotInBaseline { scope, family, runs } => {
             let figure = format!("{}: {} not compared", place(scope), name(*family));
-            format!("{figure}, as only {runs} of {baseline_runs} runs of the baseline measured it")
+            let all = health.baseline.len();
+            format!("{figure}, as only {runs} of {all} runs of the baseline measured it")
         }
     };
+    let failing_percent = health.limits.failing_percent;
     match (&finding.symptom, finding.severity) {
         (Symptom::Slower { .. }, Severity::Disturbed) => {
             format!("{what} (not certain: other load)")
         }
+        (Symptom::Slower { change_percent, .. }, Severity::Degraded)
+            if change_percent.abs() > failing_percent =>
+        {
+            format!(
+                "{what} (not certain: the baseline was taken at {}; {LEAST_BASELINE_RUNS} are needed)",
+                times(health.baseline_groups)
+            )
+        }
         _ => what,
     }
+}
+
+fn times(groups: usize) -> String {
+    if groups == 1 { "one time".to_owned() } else { format!("{groups} different times") }
 }
 
 fn because(suspicion: Suspicion) -> &'static str {
@@ -118,8 +133,9 @@ impl Report for Health {
             brand: "numalab fleet health".to_owned(),
             title: reason(self),
             meta: format!(
-                "{} runs as baseline; degraded beyond {} %, failing beyond {} %",
+                "{} runs as baseline, taken at {}; degraded beyond {} %, failing beyond {} %",
                 self.baseline.len(),
+                times(self.baseline_groups),
                 figure(self.limits.degraded_percent),
                 figure(self.limits.failing_percent)
             ),
@@ -168,6 +184,7 @@ mod tests {
         Health {
             severity: findings.first().map_or(Severity::Healthy, |found| found.0),
             baseline: vec![String::new(); 5],
+            baseline_groups: 5,
             limits: Limits { degraded_percent: 10.0, failing_percent: 20.0 },
             findings: findings.into_iter().map(finding).collect(),
             figures: Vec::new(),

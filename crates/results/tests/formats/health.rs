@@ -41,6 +41,7 @@ fn health(findings: Vec<(Severity, Symptom)>, figures: Vec<HealthFigure>) -> Hea
     Health {
         severity: findings.first().map_or(Severity::Healthy, |found| found.0),
         baseline: ["a", "b", "c"].map(str::to_owned).to_vec(),
+        baseline_groups: 3,
         limits: Limits { degraded_percent: 10.0, failing_percent: 20.0 },
         findings: findings.into_iter().map(finding).collect(),
         figures,

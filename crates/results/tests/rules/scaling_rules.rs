@@ -23,7 +23,10 @@ fn files(finding: &ScalingFinding) -> Vec<&str> {
 }
 
 /// Returns the findings of a kind.
-fn of<T>(findings: &[ScalingFinding], pick: impl Fn(&ScalingObservation) -> Option<T>) -> Vec<T> {
+fn observed<T>(
+    findings: &[ScalingFinding],
+    pick: impl Fn(&ScalingObservation) -> Option<T>,
+) -> Vec<T> {
     findings.iter().filter_map(|finding| pick(&finding.what)).collect()
 }
 
@@ -41,7 +44,7 @@ fn sizes_are_named_by_the_smallest_cache_that_holds_them_and_those_just_beyond_a
         (512.0, 99.0),
     ];
     let found = found(vec![sweep("one", &figures, Some(0))]);
-    let fits = of(&found, |what| match what {
+    let fits = observed(&found, |what| match what {
         ScalingObservation::Caches { ranks: 1, fits } => Some(fits.clone()),
         _ => None,
     });
@@ -83,7 +86,7 @@ fn without_a_machine_only_flat_stretches_are_reported() {
         .collect();
     let run = scaling(None, vec![sweep("one", &figures, None)]);
     let findings = ScalingSummary::of(&run).findings;
-    let stretches = of(&findings, |what| match what {
+    let stretches = observed(&findings, |what| match what {
         ScalingObservation::Plateaus { plateaus } => Some(plateaus.clone()),
         _ => None,
     });
@@ -111,7 +114,7 @@ fn an_l3_that_several_ranks_share_shows_at_the_first_size_that_fits_alone_and_no
     };
     let shared = |ns| {
         let findings = found(vec![alone.clone(), packed(ns)]);
-        of(&findings, |what| match what {
+        observed(&findings, |what| match what {
             ScalingObservation::SharedL3 { .. } => Some(what.clone()),
             _ => None,
         })
@@ -166,7 +169,7 @@ fn differences_of_few_ranks_are_real_where_their_ranges_do_not_meet_and_by_3_per
         let places: Vec<(u32, u32)> =
             (0..).take(values.len()).map(|cpu| (cpu, u32::from(cpu > 1))).collect();
         let findings = found(vec![placed("mixed", &values, &places)]);
-        of(&findings, |what| match what {
+        observed(&findings, |what| match what {
             ScalingObservation::LocalAndRemote { difference, .. } => Some(difference.real),
             _ => None,
         })
@@ -187,7 +190,7 @@ fn packed_and_spread(dense_ns: f64, loose_ns: f64) -> Vec<ScalingFinding> {
 #[test]
 fn equal_ranks_packed_more_densely_show_the_cost_of_a_ccd() {
     let of_ccd = |findings: &[ScalingFinding]| {
-        of(findings, |what| match what {
+        observed(findings, |what| match what {
             ScalingObservation::Ccd { .. } => Some(what.clone()),
             _ => None,
         })
@@ -212,7 +215,7 @@ fn equal_ranks_packed_more_densely_show_the_cost_of_a_ccd() {
 }
 
 fn contention(findings: &[ScalingFinding]) -> Vec<(usize, usize, bool, Option<Cause>)> {
-    of(findings, |what| match what {
+    observed(findings, |what| match what {
         ScalingObservation::Contention { few, many, difference, cause, .. } => {
             Some((*few, *many, difference.real, *cause))
         }
@@ -243,7 +246,7 @@ fn a_slowdown_of_a_nodes_memory_alone_is_reported_once_as_its_controllers() {
     let one = placed("one", &[100.0], &[(0, 0)]);
     let two = placed("two", &[150.0, 151.0], &[(0, 0), (4, 0)]);
     let findings = found(vec![one.clone(), two]);
-    let controllers = of(&findings, |what| match what {
+    let controllers = observed(&findings, |what| match what {
         ScalingObservation::MemoryControllers { few, many, in_ccd, difference, series, .. } => {
             Some((*few, *many, *in_ccd, difference.real, series.clone()))
         }
@@ -260,13 +263,13 @@ fn concurrent_ranks_are_compared_with_the_same_ranks_in_turn() {
     let serial = ScalingStep { serial: true, ..step("turns", &[100.0, 101.0]) };
     let at_once = step("at once", &[140.0, 141.0]);
     let findings = found(vec![serial.clone(), at_once]);
-    let concurrent = of(&findings, |what| match what {
+    let concurrent = observed(&findings, |what| match what {
         ScalingObservation::Concurrent { ranks, difference, .. } => Some((*ranks, difference.real)),
         _ => None,
     });
     assert_eq!(concurrent, [(2, true)]);
     let more = found(vec![serial, step("at once", &[140.0, 141.0, 142.0])]);
-    let none = of(&more, |what| match what {
+    let none = observed(&more, |what| match what {
         ScalingObservation::Concurrent { .. } => Some(()),
         _ => None,
     });

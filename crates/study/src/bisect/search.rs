@@ -122,8 +122,8 @@ impl Bisect<'_> {
         let Some(file) = self.built(&mut judged)? else { return Ok(judged) };
         let mut candidate = Candidate { judged, file };
         let test = self.bisection.state().map_err(BisectError::Rules)?;
-        // In real time the machine's state has changed since earlier samples, so new ones of the
-        // ends are needed.
+        // In real time the machine's state has changed since the earlier samples, so both ends are
+        // sampled again.
         let first = if self.sampler.is_virtual() { 0 } else { ends.good.judged.samples.len() };
         let decided = self.decide(test, |bisect, nth| {
             let at = first + nth;

@@ -11,7 +11,7 @@ use super::super::secret::{BYTES, proof, random, same};
 const HELLO: &[u8; 16] = b"numalab-ranks/2\n";
 /// Time limit of the whole greeting, however the peer spreads its bytes.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Upper bound of greetings in progress; one more ends the oldest.
+/// Maximum number of greetings in progress; one more ends the oldest.
 const MOST: usize = 256;
 /// Length of a caller's first message; the second has its rank and proof.
 const FIRST: usize = HELLO.len() + BYTES;

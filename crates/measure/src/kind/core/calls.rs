@@ -28,7 +28,7 @@ const PAGE_BYTES: usize = 4 << 10;
 const WAKES: u32 = 9;
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// Files, and the cpu of wakes.
+/// Files, and the cpu on which a thread is woken.
 pub(super) struct Calls {
     files: Files,
     /// The cpu of a thread to wake.

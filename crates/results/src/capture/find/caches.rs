@@ -4,7 +4,7 @@ use numalab_memory_model::others::LIVES;
 use numalab_topology::{Cache, CacheKind, Machine};
 
 use super::Remark;
-use crate::run::{LevelName, Summary};
+use crate::run::{Level, LevelName, Summary};
 
 /// Largest ratio of a found to a reported size at which the two count as the same: where a cache
 /// ends depends on the visiting order.
@@ -36,7 +36,9 @@ pub(super) fn caches(
     let is_guest = summary.run.environment.facts.contains_key("hypervisor");
     let (mut latencies, mut life_ns) = (Vec::new(), None);
     for level in levels {
-        let Some(plateau) = found(level) else {
+        // A bound from a single size does not show that anything is left of the cache.
+        let is_shown = |found: &&Level| !found.at_most || found.from_bytes < found.to_bytes;
+        let Some(plateau) = found(level).filter(is_shown) else {
             machine.caches.retain(|cache| !is_data(cache) || cache.level != level);
             remarks.push(Remark::NoCache { level });
             continue;

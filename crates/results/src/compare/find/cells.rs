@@ -54,17 +54,21 @@ pub(super) fn measured(runs: &[NamedRun]) -> MeasuredSide<'_> {
     MeasuredSide { runs: runs.iter().map(medians).collect(), units: units(runs) }
 }
 
-/// Returns the units of analysis: runs begun within half an hour of the first of them are one.
-fn units(runs: &[NamedRun]) -> Vec<Vec<usize>> {
+/// Returns the units of analysis: runs of one host begun within half an hour of the first of them are
+/// one.
+pub(crate) fn units(runs: &[NamedRun]) -> Vec<Vec<usize>> {
     let began = |run: &usize| runs[*run].document.run.started_unix_ms;
+    let host = |run: &usize| runs[*run].document.run.environment.fact("hostname");
     let mut order: Vec<usize> = (0..runs.len()).collect();
     order.sort_by_key(began);
     let mut units: Vec<Vec<usize>> = Vec::new();
     for run in order {
         // In virtual time there is no state of the machine that runs could share.
         let is_virtual = runs[run].document.run.environment.fact("time").is_some();
-        let shares = |unit: &&mut Vec<usize>| began(&run) - began(&unit[0]) < ONE_STATE_MS;
-        match units.last_mut().filter(shares).filter(|_| !is_virtual) {
+        let shares = |unit: &&mut Vec<usize>| {
+            began(&run) - began(&unit[0]) < ONE_STATE_MS && host(&run) == host(&unit[0])
+        };
+        match units.iter_mut().rev().find(shares).filter(|_| !is_virtual) {
             Some(unit) => unit.push(run),
             None => units.push(vec![run]),
         }

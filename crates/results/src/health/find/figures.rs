@@ -6,7 +6,7 @@ use numalab_record::{Cell, CellId, Experiment, LatencyCell, Metric};
 use numalab_stats::{Direction, RunShift, moderate};
 use serde::{Deserialize, Serialize};
 
-use super::{Limits, Severity, Symptom};
+use super::{LEAST_BASELINE_RUNS, Limits, Severity, Symptom};
 use crate::compare::NamedRun;
 use crate::fleet::{Family, Scope};
 use crate::run::{CellSummary, Summary};
@@ -26,7 +26,8 @@ pub struct HealthFigure {
     pub family: Family,
     /// The signed change in percent.
     pub change_percent: f64,
-    /// The standard deviation between runs of the machine, in percent.
+    /// The standard deviation between groups of the baseline's runs, or with fewer than three
+    /// groups between its runs, in percent.
     pub spread_percent: f64,
     /// The probability of such a change if the machine were unchanged.
     pub p: f64,
@@ -46,7 +47,7 @@ type Medians<'a> = BTreeMap<Key, BTreeMap<&'a CellId, (f64, f64)>>;
 /// Returns the figures that both sides have, ordered by scope, and those that the candidate plans
 /// but one side did not measure.
 pub(super) fn figures(
-    baseline: &[NamedRun],
+    (baseline, groups): (&[NamedRun], &[Vec<usize>]),
     candidate: &[NamedRun],
     limits: Limits,
 ) -> (Vec<HealthFigure>, Vec<Symptom>) {
@@ -58,16 +59,22 @@ pub(super) fn figures(
     let planned: BTreeSet<Key> = planned.filter_map(|cell| key(&cell.cell, cached)).collect();
     let missing = planned.iter().filter_map(|key| unmeasured(key, &before, keys.contains(key)));
     let missing: Vec<Symptom> = missing.collect();
+    // Of too few groups, the variation between runs has to do, and no figure is failing.
+    let is_varied = groups.len() >= LEAST_BASELINE_RUNS;
+    let single: Vec<Vec<usize>> = (0..baseline.len()).map(|run| vec![run]).collect();
+    let units = if is_varied { groups } else { &single };
     let (mut found, mut shifts) = (Vec::new(), Vec::new());
     for key in keys {
-        if let Some((figure, shift)) = figure(key, &before, &now) {
+        if let Some((figure, shift)) = figure(key, (&before, units), &now) {
             found.push((key, figure));
             shifts.push(shift);
         }
     }
     moderate(&mut shifts);
     let judged = found.into_iter().zip(shifts);
-    (judged.map(|((key, figure), shift)| judged_by(figure, key, &shift, limits)).collect(), missing)
+    let judged =
+        judged.map(|((key, figure), shift)| judged_by(figure, key, &shift, (limits, is_varied)));
+    (judged.collect(), missing)
 }
 
 /// Returns a symptom if a planned figure was not measured in all runs of the baseline, or not now.
@@ -86,14 +93,19 @@ fn unmeasured(
     }
 }
 
-fn judged_by(figure: HealthFigure, key: &Key, shift: &RunShift, limits: Limits) -> HealthFigure {
+fn judged_by(
+    figure: HealthFigure,
+    key: &Key,
+    shift: &RunShift,
+    (limits, is_varied): (Limits, bool),
+) -> HealthFigure {
     let is_worse = (shift.effect > 0.0) == (key.2.better() == Direction::LowerIsBetter);
     let p = shift.p_beyond(0.0);
     let percent = figure.change_percent.abs();
     let severity = match () {
         () if !is_worse || p > CHANCE || percent <= limits.degraded_percent => Severity::Healthy,
         () if figure.disturbed_share > MOST_DISTURBED => Severity::Disturbed,
-        () if percent <= limits.failing_percent => Severity::Degraded,
+        () if percent <= limits.failing_percent || !is_varied => Severity::Degraded,
         () => Severity::Failing,
     };
     let spread_percent = shift.spread().exp_m1() * 100.0;
@@ -103,7 +115,7 @@ fn judged_by(figure: HealthFigure, key: &Key, shift: &RunShift, limits: Limits) 
 /// Returns one figure before it is judged, and its shift; `None` if the baseline lacks it.
 fn figure(
     key: &Key,
-    before: &[Medians<'_>],
+    (before, units): (&[Medians<'_>], &[Vec<usize>]),
     now: &[Medians<'_>],
 ) -> Option<(HealthFigure, RunShift)> {
     let cells = now.iter().find_map(|run| run.get(key))?;
@@ -118,7 +130,12 @@ fn figure(
         let sum = values.iter().fold((0.0, 0.0), |sum, value| (sum.0 + value.0, sum.1 + value.1));
         (count > 0.0).then_some((sum.0 / count, sum.1 / count))
     };
-    let baseline: Vec<f64> = before.iter().filter_map(mean).map(|(log, _)| log).collect();
+    let of_unit = |unit: &Vec<usize>| {
+        let logs: Vec<f64> =
+            unit.iter().filter_map(|run| mean(&before[*run])).map(|(log, _)| log).collect();
+        (!logs.is_empty()).then(|| logs.iter().sum::<f64>() / logs.len() as f64)
+    };
+    let baseline: Vec<f64> = units.iter().filter_map(of_unit).collect();
     // The mildest run counts, because a finding must show in all of them.
     let worse = |(log, _): &(f64, f64)| match key.2.better() {
         Direction::LowerIsBetter => *log,

@@ -30,11 +30,14 @@ const COST_BELOW: f64 = 0.3;
 const MOST_COST_BELOW: f64 = 2.4;
 /// Cost of a plateau that no reported cache explains.
 const COST_UNEXPLAINED: f64 = 3.0;
-/// Ratio of latencies below which a plateau that no cache explains belongs to the cache beside it:
+/// Ratio of latencies below which a plateau that no cache explains belongs to the cache next to it:
 /// translation divides the plateau of a cache where the host breaks huge pages.
 const SAME_CACHE_RATIO: f64 = 1.5;
 /// Minimum ratio between the latency of a cache without plateau and that of the cache before.
 const NEXT_RATIO: f64 = 1.25;
+/// Share of memory's latency below which a bound shows a cache: it serves about half of the loads that
+/// the caches before it do not serve, or more.
+const SERVED_SHARE: f64 = 0.5;
 /// A cache ends where the curve has risen by this share of the step to the next level.
 const END_SHARE: f64 = 0.36;
 /// Multiple of its latency at which a cache ends at the latest: if the next level is disturbed, the
@@ -150,7 +153,7 @@ pub(super) fn levels(
     name_caches(&mut levels[..open], reported);
     levels.iter_mut().for_each(|level| take_medians(level, points));
     let mut levels = joined(levels);
-    add_hidden(&mut levels, reported, &floors);
+    add_hidden(&mut levels, reported, points, &floors);
     end(&mut levels, reported, &medians);
     levels
 }
@@ -295,8 +298,13 @@ fn joined(levels: Vec<Level>) -> Vec<Level> {
 }
 
 /// Adds each reported cache without a plateau that the curve shows as its flattest octave between
-/// the neighbouring levels.
-fn add_hidden(levels: &mut Vec<Level>, reported: &[(u8, u64)], floors: &LatencyCurve) {
+/// the neighbouring levels, or at least bounds.
+fn add_hidden(
+    levels: &mut Vec<Level>,
+    reported: &[(u8, u64)],
+    points: &[CurvePoint],
+    floors: &LatencyCurve,
+) {
     for &(cache, bytes) in reported {
         let is_before = |level: &Level| match level.name {
             LevelName::Cache(other) => other < cache,
@@ -304,17 +312,49 @@ fn add_hidden(levels: &mut Vec<Level>, reported: &[(u8, u64)], floors: &LatencyC
             LevelName::Unexplained | LevelName::Memory => false,
         };
         let at = levels.iter().take_while(|level| is_before(level)).count();
-        let Some(([.., before], [after, ..])) = levels.split_at_checked(at) else { continue };
+        let Some((all_before @ [.., before], [after, ..])) = levels.split_at_checked(at) else {
+            continue;
+        };
         if after.name == LevelName::Cache(cache) {
             continue;
         }
         let limits = [NEXT_RATIO * before.latency_ns, MEMORY_SHARE * after.latency_ns];
         let between = [before.to_bytes, after.from_bytes];
-        let Some(found) = floors.flattest_octave(between, limits) else { continue };
+        let found = floors.flattest_octave(between, limits);
+        let found = found.or_else(|| bounded(all_before, points, after));
+        let Some(found) = found else { continue };
         let name = LevelName::Cache(cache);
         let hidden = Level { name, at_most: true, reported_bytes: Some(bytes), ..unnamed(found) };
         levels.insert(at, hidden);
     }
+}
+
+/// Returns the least upper bound of the latency of a cache between these levels, and the size that
+/// gives it, if the bound shows a cache at all. The caches before serve at most the share of a chase
+/// that fits into them, however lines are replaced, and no faster than the last that has a plateau;
+/// the rest of its loads are as slow as this cache, or slower.
+fn bounded(before: &[Level], points: &[CurvePoint], after: &Level) -> Option<numalab_stats::Level> {
+    let last = before.last()?;
+    let held_bytes = last.to_bytes.max(last.reported_bytes.unwrap_or(0));
+    let served_ns = before.iter().rev().find(|level| !level.at_most)?.latency_ns;
+    let is_inside = |size_bytes: u64| held_bytes < size_bytes && size_bytes < after.from_bytes;
+    let bound = |point: &CurvePoint| {
+        let share = held_bytes as f64 / point.size_bytes as f64;
+        (point.figure.floor - share * served_ns) / (1.0 - share)
+    };
+    let inside = points.iter().filter(|point| is_inside(point.size_bytes));
+    let bounds = inside.map(|point| (point.size_bytes, bound(point)));
+    let least = bounds.min_by(|a, b| a.1.total_cmp(&b.1));
+    let (size_bytes, latency_ns) = least?;
+    let shows_one =
+        NEXT_RATIO * last.latency_ns <= latency_ns && latency_ns < SERVED_SHARE * after.latency_ns;
+    shows_one.then_some(numalab_stats::Level {
+        latency_ns,
+        from_bytes: size_bytes,
+        to_bytes: size_bytes,
+        capacity_bytes: None,
+        undisturbed_bytes: None,
+    })
 }
 
 /// Sets the ends of caches that are followed by a known level: the next reported cache or, after
