@@ -2,7 +2,8 @@
 //! and how to provide it.
 
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 /// The container's view of the kernel's file systems.
@@ -25,10 +26,12 @@ struct Runtime {
 
 const ALL: &[View] = &[View::Whole, View::WithoutSys, View::WithoutBoth];
 
-const RUNTIMES: [Runtime; 3] = [
+const RUNTIMES: [Runtime; 5] = [
     Runtime { name: "unshare", views: ALL, command: unshare },
     Runtime { name: "bwrap", views: ALL, command: bubblewrap },
     Runtime { name: "podman with runc", views: &[View::Whole], command: podman },
+    Runtime { name: "systemd-nspawn", views: &[View::Whole], command: nspawn },
+    Runtime { name: "charliecloud", views: &[View::Whole], command: charliecloud },
 ];
 
 fn unshare(view: View, _directory: &Path) -> Command {
@@ -67,6 +70,51 @@ fn podman(_view: View, directory: &Path) -> Command {
     command
 }
 
+/// Makes the root of a container that gets the machine's `/usr`, as neither runtime accepts `/` itself.
+fn root_with_usr(directory: &Path) -> PathBuf {
+    let root = directory.join("root");
+    for name in ["usr", "etc", "proc", "sys", "dev", "tmp", "run", "root", "home"] {
+        fs::create_dir_all(root.join(name)).expect("made");
+    }
+    for name in ["bin", "sbin", "lib", "lib64"] {
+        let link = root.join(name);
+        // Its target is there only in the container.
+        if fs::symlink_metadata(&link).is_err() {
+            symlink(Path::new("usr").join(name), link).expect("made");
+        }
+    }
+    for name in ["passwd", "group", "hosts", "resolv.conf", "os-release"] {
+        fs::write(root.join("etc").join(name), "").expect("written");
+    }
+    root
+}
+
+/// Returns the directory with the programs under test.
+fn programs() -> &'static str {
+    let program = Path::new(env!("CARGO_BIN_EXE_numalab"));
+    program.parent().and_then(Path::to_str).expect("UTF-8")
+}
+
+fn nspawn(_view: View, directory: &Path) -> Command {
+    let mut command = Command::new("systemd-nspawn");
+    // Without systemd there is no machine or unit to register.
+    command.args(["-q", "--register=no", "--keep-unit", "--bind-ro=/usr"]);
+    command.arg(format!("--bind-ro={}", programs()));
+    command.arg(format!("--bind={}", directory.display()));
+    command.arg(format!("--chdir={}", directory.display()));
+    command.arg("-D").arg(root_with_usr(directory));
+    command
+}
+
+fn charliecloud(_view: View, directory: &Path) -> Command {
+    let mut command = Command::new("ch-run");
+    // It needs both, and makes places in a root that it may write to.
+    command.env("USER", "root").env("HOME", "/root").args(["--write", "--bind", "/usr"]);
+    command.args(["--bind", programs(), "--bind"]).arg(directory).arg("--cd").arg(directory);
+    command.arg(root_with_usr(directory)).arg("--");
+    command
+}
+
 /// Returns the runtimes that work here with this view; reports the others.
 fn working(view: View) -> Vec<&'static Runtime> {
     let directory = tempfile::tempdir().expect("a directory");
@@ -78,7 +126,6 @@ fn working(view: View) -> Vec<&'static Runtime> {
         }
         is_working
     };
-    eprintln!("NOT RUN: systemd-nspawn is not tried by this test");
     RUNTIMES.iter().filter(|runtime| runtime.views.contains(&view)).filter(works).collect()
 }
 
