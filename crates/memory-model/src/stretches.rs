@@ -1,13 +1,13 @@
 //! The stretches of a thread that are simulated in detail, under alternative placements too.
 //!
 //! Simulating a core costs several times as much as its caches. So a long thread is simulated only
-//! in a random one of every two to [`ONE_IN`] stretches (stratified sampling: W. Cochran, "Sampling
+//! in a random one of every two to `ONE_IN` stretches (stratified sampling: W. Cochran, "Sampling
 //! Techniques", 1977, chapter 5), which stands for all of them; in the others, only the state with
 //! a long memory (caches and TLBs) is simulated, and time passes at the mean pace of each block (as
 //! in R. Wunderlich et al., "SMARTS: Accelerating Microarchitecture Simulation via Rigorous
 //! Statistical Sampling", ISCA 2003). The standard error is that of the stretches' mean: 4 % for a
 //! thread of 300 million instructions with stretches that vary as much as their mean. Groups are small
-//! at first, because a phase of a short thread may be shorter than a group of [`ONE_IN`]: of one that
+//! at first, because a phase of a short thread may be shorter than a group of `ONE_IN`: of one that
 //! waited for three quarters of its time, the share found was a twentieth.
 
 /// Number of instructions of a stretch: fifty times those that a core has in flight.

@@ -1,6 +1,6 @@
 //! Transfers of lines from other vCPUs' caches.
 
-use super::hierarchy::Hierarchy;
+use super::hierarchy::{Hierarchy, Transfer};
 use super::{Access, Engine};
 use crate::cache::Cache;
 use crate::cost::ps;
@@ -13,22 +13,6 @@ use crate::vcpu::{Vcpu, VcpuState};
 /// Limit of a writer's lead: a vCPU that is further ahead is so because vCPUs run in turns, not
 /// because it has just written the line. One that is further behind has not just written it either.
 const MOST_AHEAD_PS: u64 = 1_000_000;
-
-/// A line that comes from another vCPU.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Transfer {
-    /// Time from the access's begin on after which the transfer can begin.
-    pub after_ps: u64,
-    /// Cost of the transfer.
-    pub cost_ps: u64,
-    /// True if the line was written longer ago than a core runs ahead: no instruction waits for its
-    /// value, so it is taken like a line of memory, overlapping with others.
-    pub is_old: bool,
-    /// True if the line comes from another node.
-    pub far: bool,
-    /// The lowest bits of the number of the thread that wrote the line.
-    pub from: u8,
-}
 
 impl Hierarchy<'_> {
     /// Reports whether another vCPU is taking the line of an access that would begin at `begin_ps`

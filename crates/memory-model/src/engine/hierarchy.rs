@@ -2,7 +2,6 @@
 //! ([`super::coherence`]), page tables ([`super::translation`]), and the way to each node's memory.
 //! Nothing else looks for lines.
 
-use super::coherence::Transfer;
 use super::{Access, Engine, Mode};
 use crate::cache::{Cache, Reply as Looked};
 use crate::counters::{Kind, VcpuFigures};
@@ -26,6 +25,22 @@ pub(super) struct Hierarchy<'a> {
     /// The nearest cache, and the cost of a hit.
     pub nearest: Option<&'a Cache>,
     pub nearest_ps: u64,
+}
+
+/// A line that comes from another vCPU.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Transfer {
+    /// Time from the access's begin on after which the transfer can begin.
+    pub after_ps: u64,
+    /// Cost of the transfer.
+    pub cost_ps: u64,
+    /// True if the line was written longer ago than a core runs ahead: no instruction waits for its
+    /// value, so it is taken like a line of memory, overlapping with others.
+    pub is_old: bool,
+    /// True if the line comes from another node.
+    pub far: bool,
+    /// The lowest bits of the number of the thread that wrote the line.
+    pub from: u8,
 }
 
 /// The answer to an access: what has its line.

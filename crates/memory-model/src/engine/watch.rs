@@ -1,7 +1,6 @@
 //! Follows the threads of a program, also under alternative placements.
 
-use super::coherence::Transfer;
-use super::hierarchy::{Hierarchy, Reply};
+use super::hierarchy::{Hierarchy, Reply, Transfer};
 use super::quick::{By, Hit};
 use super::{Access, Active, Engine};
 use crate::arguments::Alternative;
