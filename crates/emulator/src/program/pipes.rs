@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 /// Calls that a pipe remembers; what they moved is mostly read when they are forgotten.
 const MOST: usize = 64;
-/// How long a writer waits on the host until the reader that made room has recorded it: a short while,
+/// The time that a writer waits on the host until the reader that made room has recorded it: short,
 /// unless the reader is outside the emulation.
 const PATIENCE: Duration = Duration::from_millis(20);
 const PAUSE: Duration = Duration::from_micros(50);

@@ -11,7 +11,7 @@ use super::super::pipes::Pipe;
 use super::super::syscalls::Call;
 use super::{Pending, Program, World};
 
-/// What a call that moves data uses.
+/// The source or destination of the data that a call moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moves {
     /// A file with its length, and the place in it.
