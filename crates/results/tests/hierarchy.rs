@@ -245,7 +245,9 @@ fn levels_have_the_right_names_and_latencies_whatever_is_left_of_the_last_cache(
                 shape.name
             );
             let case = format!("{}, {noise}: {counts:?}", shape.name);
-            assert!([l1, l2, l3].iter().all(|named| *named >= 99.0), "{case}");
+            // Two standard errors of 99 % of these curves.
+            let least = 99.0 - 200.0 * (0.99 * 0.01 / counts.curves).sqrt();
+            assert!([l1, l2, l3].iter().all(|named| *named >= least), "{case}");
             assert!(near >= 95.0 && false_levels <= 2.0 && wrong <= 2.0, "{case}");
         }
     }
