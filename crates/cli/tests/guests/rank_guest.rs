@@ -33,7 +33,10 @@ numalab bind --ranks 3 --cpus=0,1,0 --numa=0 -q -- $work; echo "exit $?"
 part moved
 numalab latency --ranks 1 --nodes 0 --size=4 --pages=4k --iterations=60000000 -q >/dev/null & rank=$!
 while kill -0 $rank 2> /dev/null; do
-  for process in $(grep -lx numalab /proc/[0-9]*/comm | cut -d/ -f3); do migratepages $process 0 1 2> /dev/null; done
+  for process in $(grep -lx numalab /proc/[0-9]*/comm | cut -d/ -f3); do
+    # Stopped meanwhile: on a busy host a rank was done before its pages were moved.
+    kill -STOP $process; migratepages $process 0 1; kill -CONT $process
+  done 2> /dev/null
   sleep 0.1
 done
 wait $rank; echo "exit $?"
