@@ -9,7 +9,7 @@ use crate::record::Record;
 use crate::slit::Slit;
 use crate::table::{Format, Table, refusal};
 
-/// What all kinds of tables have in common.
+/// Lists and counts the entries of a table of any kind.
 trait Kind {
     /// Prints a line for each entry, with a line feed before it.
     fn list(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;

@@ -10,6 +10,7 @@ mod contention;
 mod exec;
 mod family;
 mod faults;
+mod file_numbers;
 mod futexes;
 mod guest_memory;
 mod huge;

@@ -6,8 +6,8 @@ use numalab_memory_model::space::PAGE_BYTES;
 
 use super::world::World;
 
-/// The first number of a page of a file, beyond those of a program.
-pub const FILES_AT: u64 = 1 << 52;
+/// The first number of a page of a file: at half of all addresses, beyond those of a program.
+pub const FILES_AT: u64 = (1 << 63) / PAGE_BYTES;
 /// The distance of files in these numbers.
 const FILE_PAGES: u64 = 0x9e37_79b9;
 
@@ -34,8 +34,9 @@ impl World {
         if pages == 0 {
             return;
         }
+        let first = self.files.number(inode).wrapping_mul(FILE_PAGES);
         let file = |at: u64| {
-            let page = inode.wrapping_mul(FILE_PAGES).wrapping_add(at / PAGE_BYTES) % pages;
+            let page = first.wrapping_add(at / PAGE_BYTES) % pages;
             (FILES_AT + page) * PAGE_BYTES + at % PAGE_BYTES
         };
         let [of_file, of_program] =

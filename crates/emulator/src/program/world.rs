@@ -13,6 +13,7 @@ use numalab_memory_model::space::{PAGE_BYTES, Page, Placement, Space, block};
 use super::account::Touch;
 use super::code::{Instruction, Made};
 use super::contention::{Contention, Use};
+use super::file_numbers::FileNumbers;
 use super::memory::{Counts, Remembered};
 use super::page_use::{LINE_BYTES, Line, PageUse};
 use super::pages::Pages;
@@ -46,6 +47,8 @@ pub struct World {
     pub borrows_memory: bool,
     /// The address ranges that are mapped.
     pub regions: Regions,
+    /// The files that calls read and write.
+    pub files: FileNumbers,
     /// Lines that threads contend for.
     pub contention: Contention,
     /// The heap's first address, and the one after its end.
@@ -83,6 +86,7 @@ impl World {
             has_children: false,
             borrows_memory: false,
             regions: Regions::default(),
+            files: FileNumbers::default(),
             contention: Contention::default(),
             heap: None,
             unplaced: 0,
