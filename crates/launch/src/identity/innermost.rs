@@ -70,7 +70,10 @@ pub(super) fn last(look: VariableLookup<'_>) -> Result<Option<Task>, IdentityErr
     if let Some(variables) = AFTER_SLURM.iter().find(is_there) {
         return Task::of(variables, look);
     }
-    let found = match charm_task(look).map_or_else(|| pytorch(look), |task| Ok(Some(task)))? {
+    if let Some(task) = charm_task(look) {
+        return Ok(Some(task));
+    }
+    let found = match pytorch(look)? {
         Some(task) => Some(task),
         None => pbs_task(look)?,
     };
