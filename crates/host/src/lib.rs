@@ -47,7 +47,6 @@ mod test_tree;
 #[cfg(test)]
 mod tests;
 mod threads;
-mod unnamed;
 mod virtual_machine;
 
 pub use affinity::{
@@ -99,4 +98,3 @@ pub use system_page::{
 };
 pub use temporary::TemporaryDirectory;
 pub use threads::{ThreadsError, expect_threads, process_limits};
-pub use unnamed::unnamed_file;

@@ -6,7 +6,6 @@ use std::io::{PipeReader, PipeWriter, Read as _, Write as _, pipe};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-use numalab_host::unnamed_file;
 use numalab_membench::Clock;
 use numalab_record::Metric;
 
@@ -37,7 +36,7 @@ impl Files {
     pub fn new() -> Self {
         let file = File::open("/proc/self/exe").ok();
         let path = std::env::current_exe().ok();
-        let (written, pipe) = (unnamed_file().ok(), pipe().ok());
+        let (written, pipe) = (tempfile::tempfile().ok(), pipe().ok());
         let mut files = Self { file, path, written, pipe, buffer: vec![1; LARGE_BYTES] };
         if !files.reads() {
             files.file = None;
