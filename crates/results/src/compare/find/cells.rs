@@ -65,10 +65,11 @@ pub(crate) fn units(runs: &[NamedRun]) -> Vec<Vec<usize>> {
     for run in order {
         // In virtual time there is no state of the machine that runs could share.
         let is_virtual = runs[run].document.run.environment.fact("time").is_some();
-        let shares = |unit: &&mut Vec<usize>| {
-            began(&run) - began(&unit[0]) < ONE_STATE_MS && host(&run) == host(&unit[0])
-        };
-        match units.iter_mut().rev().find(shares).filter(|_| !is_virtual) {
+        // Units are in the order in which they began.
+        let is_recent = |unit: &&mut Vec<usize>| began(&run) - began(&unit[0]) < ONE_STATE_MS;
+        let mut recent = units.iter_mut().rev().take_while(is_recent);
+        let shares = |unit: &&mut Vec<usize>| host(&run) == host(&unit[0]);
+        match recent.find(shares).filter(|_| !is_virtual) {
             Some(unit) => unit.push(run),
             None => units.push(vec![run]),
         }
