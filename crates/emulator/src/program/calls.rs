@@ -52,12 +52,6 @@ struct Pending {
     until_ps: Option<u64>,
 }
 
-impl Pending {
-    fn new(call: Call, arguments: [u64; 6]) -> Self {
-        Self { call, arguments, moves: None, now_ps: 0, until_ps: None }
-    }
-}
-
 thread_local! {
     static PENDING: Cell<Option<Pending>> = const { Cell::new(None) };
 }
@@ -78,7 +72,8 @@ impl Program {
             self.catch_up(engine, index);
         }
         let call = self.numbers.call(number);
-        if call.is_some_and(|call| waits::how(call, &arguments, None).is_some()) {
+        let moves = call.and_then(|call| Moves::of(call, &arguments));
+        if call.is_some_and(|call| waits::how(call, &arguments, moves, None).is_some()) {
             self.reports_before_waiting(seat);
         }
         let Some(world) = self.in_turn(seat) else { return false };
@@ -89,10 +84,7 @@ impl Program {
         // work is accounted first.
         let now_ps = self.leaves(world, seat);
         let until_ps = call.and_then(|call| self.until_ps(call, &arguments, now_ps));
-        let pending = call.map(|call| {
-            let moves = Moves::of(call, &arguments);
-            Pending { moves, now_ps, until_ps, ..Pending::new(call, arguments) }
-        });
+        let pending = call.map(|call| Pending { call, arguments, moves, now_ps, until_ps });
         pending.iter().for_each(|pending| self.writes_to_pipe(pending));
         PENDING.set(pending);
         let mut order = self.turns.order();
@@ -117,7 +109,7 @@ impl Program {
             }
             _ => {}
         }
-        let waits = call.and_then(|call| waits::how(call, &arguments, until_ps));
+        let waits = call.and_then(|call| waits::how(call, &arguments, moves, until_ps));
         if let (Some(Leave::Waits), Some(Call::Futex)) = (waits, call) {
             order.waits_at(seat, first);
         }
@@ -173,11 +165,11 @@ impl Program {
         if !self.takes_turn(seat, Patience::Endless) {
             return;
         }
+        let has_copy = pending.is_some_and(|of| copies_pages(of.call, &of.arguments));
         if is_child {
-            self.is_child(seat, !pending.is_some_and(|of| copies_pages(of.call, &of.arguments)));
+            self.is_child(seat, !has_copy);
         }
-        let copies = |of: &Pending| value >= 0 && is_fork && copies_pages(of.call, &of.arguments);
-        let copies = pending.as_ref().is_some_and(copies);
+        let copies = value >= 0 && is_fork && has_copy;
         if let Some(world) = self.in_turn(seat) {
             if copies {
                 world.forks(!is_child);

@@ -47,7 +47,10 @@ mod tests {
 
     #[test]
     fn a_call_takes_the_time_of_its_kind() {
-        let kind = |call, value| kind(Some(&Pending::new(call, [0; 6])), value);
+        let kind = |call, value| {
+            let arguments = [0; 6];
+            kind(Some(&Pending { call, arguments, moves: None, now_ps: 0, until_ps: None }), value)
+        };
         assert_eq!(kind(Call::ClockTime, 0), None);
         assert_eq!(kind(Call::Futex, 0), Some(SystemCall::Other));
         assert_eq!(super::kind(None, 0), Some(SystemCall::Other), "one that is not followed");

@@ -164,8 +164,8 @@ mod tests {
         file.write_all(&[1; 5000]).unwrap();
         let took = |call, file: &File, more: u64| {
             let arguments = arguments(file.as_raw_fd(), 0);
-            let pending =
-                Pending { moves: Moves::of(call, &arguments), ..Pending::new(call, arguments) };
+            let moves = Moves::of(call, &arguments);
+            let pending = Pending { call, arguments, moves, now_ps: 0, until_ps: None };
             file.set_len(file.metadata().unwrap().len() + more).unwrap();
             takes(&pending, 700)
         };

@@ -61,8 +61,14 @@ impl Program {
     }
 }
 
-/// Returns how a call with this deadline gives the turn away; `None` if the thread keeps its turn.
-pub(super) fn how(call: Call, arguments: &[u64; 6], until_ps: Option<u64>) -> Option<Leave> {
+/// Returns how a call that moves these data, with this deadline, gives the turn away; `None` if the thread
+/// keeps its turn.
+pub(super) fn how(
+    call: Call,
+    arguments: &[u64; 6],
+    moves: Option<Moves>,
+    until_ps: Option<u64>,
+) -> Option<Leave> {
     let [first, second, third, ..] = *arguments;
     match call {
         Call::Sleep | Call::ClockSleep => until_ps.map(Leave::Sleeps),
@@ -80,7 +86,7 @@ pub(super) fn how(call: Call, arguments: &[u64; 6], until_ps: Option<u64>) -> Op
         Call::PollNs | Call::Select | Call::SelectNs | Call::Waits | Call::WaitsForChild => {
             Some(Leave::Waits)
         }
-        _ => Moves::of(call, arguments).filter(|of| of.may_wait()).map(|_| Leave::Waits),
+        _ => moves.filter(|of| of.may_wait()).map(|_| Leave::Waits),
     }
 }
 
@@ -142,7 +148,8 @@ mod tests {
     fn calls_that_wait_for_others_give_their_turn_away() {
         let value = 7_u32;
         let word = std::ptr::from_ref(&value) as u64;
-        let waits = |call, arguments: [u64; 6]| how(call, &arguments, Some(9));
+        let waits =
+            |call, arguments: [u64; 6]| how(call, &arguments, Moves::of(call, &arguments), Some(9));
         assert_eq!(waits(Call::Futex, [word, 0x80, 7, 0, 0, 0]), Some(Leave::Waits));
         assert_eq!(waits(Call::Futex, [word, 0x80, 8, 0, 0, 0]), None, "it returns at once");
         assert_eq!(waits(Call::Sleep, [0; 6]), Some(Leave::Sleeps(9)));
