@@ -133,9 +133,13 @@ impl Report for Health {
             brand: "numalab fleet health".to_owned(),
             title: reason(self),
             meta: format!(
-                "{} runs as baseline, taken at {}; degraded beyond {} %, failing beyond {} %",
+                "{} runs as baseline{}; degraded beyond {} %, failing beyond {} %",
                 self.baseline.len(),
-                times(self.baseline_groups),
+                // Checks of earlier versions did not record it.
+                match self.baseline_groups {
+                    0 => String::new(),
+                    groups => format!(", taken at {}", times(groups)),
+                },
                 figure(self.limits.degraded_percent),
                 figure(self.limits.failing_percent)
             ),

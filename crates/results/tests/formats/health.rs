@@ -76,6 +76,13 @@ fn a_healthy_machine_is_as_it_was_in_every_format() {
 }
 
 #[test]
+fn a_check_of_an_earlier_version_does_not_say_when_its_baseline_was_taken() {
+    let earlier = Health { baseline_groups: 0, ..health(Vec::new(), Vec::new()) };
+    let meta = earlier.page().meta;
+    assert_eq!(meta, "3 runs as baseline; degraded beyond 10.0 %, failing beyond 20.0 %");
+}
+
+#[test]
 fn every_symptom_has_its_words() {
     let said = |symptom| reason(&health(vec![(Severity::Failing, symptom)], Vec::new()));
     let node = NodeId(3);
