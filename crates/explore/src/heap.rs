@@ -5,9 +5,9 @@ mod serial;
 
 use std::path::Path;
 
+use numalab_guest::xen::text::{PAGE_BYTES, XenDump, XenNode};
 use numalab_host::bounded::{MOST_RESULT_BYTES, read_input};
 use numalab_record::explore::{HeapNode, HeapSource, HeapView, HeapZone, XenDomain, XenHeap};
-use numalab_xen::text::{PAGE_BYTES, XenDump, XenNode};
 
 use crate::error::ExploreError;
 

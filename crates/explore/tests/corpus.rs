@@ -7,6 +7,7 @@ use numalab_explore::guests::xen;
 use numalab_explore::nodes::read_buddyinfo;
 use numalab_explore::process::numa_maps;
 use numalab_explore::read_heap;
+use numalab_guest::xen::text::XenDump;
 use numalab_host::proc::PageBytes;
 use numalab_page::{Lead, Mood};
 use numalab_record::explore::{
@@ -15,7 +16,6 @@ use numalab_record::explore::{
 use numalab_results::Report;
 use numalab_results::explore::Explored;
 use numalab_topology::NodeId;
-use numalab_xen::text::XenDump;
 
 /// Returns the problems of these.
 fn wrong(view: View) -> Vec<Lead> {

@@ -10,6 +10,7 @@ mod launch;
 pub mod program;
 pub mod qemu;
 pub mod qmp;
+pub mod xen;
 
 pub use board::BoardError;
 pub use boot::Boot;

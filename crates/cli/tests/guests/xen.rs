@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use numalab_formats::described::uniform;
-use numalab_guest::{Qemu, QemuNeeds, Runtime};
-use numalab_image::{Cache, Contents};
-use numalab_topology::{EmulatedNodes, EmulationSpec, Machine};
-use numalab_xen::{
+use numalab_guest::xen::{
     DomainJob, DomainPlan, FIRST_DOMAIN, LostPhase, Pinning, XenFiles, XenMachine, XenPlan,
     XenReport, run,
 };
+use numalab_guest::{Qemu, QemuNeeds, Runtime};
+use numalab_image::{Cache, Contents};
+use numalab_topology::{EmulatedNodes, EmulationSpec, Machine};
 
 use crate::schemas;
 

@@ -4,10 +4,12 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use numalab_guest::xen::text::{
+    ListedDomain, ListedVcpu, PAGE_BYTES, XenDump, read_list, read_vcpus,
+};
+use numalab_guest::xen::tool_path;
 use numalab_host::{CommandError, Root, output_of, tool};
 use numalab_record::explore::{BytesByNode, GuestMemory, GuestView, Hypervisor, Unseen, VcpuView};
-use numalab_xen::text::{ListedDomain, ListedVcpu, PAGE_BYTES, XenDump, read_list, read_vcpus};
-use numalab_xen::tool_path;
 
 use super::weigh;
 use crate::error::ExploreError;

@@ -5,13 +5,13 @@ use numalab_host::Classed;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use numalab_guest::{GuestError, Qemu, QemuNeeds, Runtime};
-use numalab_image::{Cache, Contents};
-use numalab_topology::{Distances, Machine};
-use numalab_xen::{
+use numalab_guest::xen::{
     DomainJob, DomainPlan, Pinning, XenError, XenFiles, XenFilesError, XenMachine, XenPlan,
     XenReport, run,
 };
+use numalab_guest::{GuestError, Qemu, QemuNeeds, Runtime};
+use numalab_image::{Cache, Contents};
+use numalab_topology::{Distances, Machine};
 
 use crate::lab::{cpu, init, node, one_at_a_time, unavailable};
 

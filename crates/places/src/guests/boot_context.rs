@@ -1,10 +1,10 @@
 //! The context of a boot, for every hypervisor.
 
+use numalab_guest::xen::XenBuild;
 use numalab_image::Contents;
 use numalab_record::study::Treatment;
 use numalab_study::BackendError;
 use numalab_workload::Workload;
-use numalab_xen::XenBuild;
 
 use super::layout::GuestLayout;
 use super::settings::{GuestTreatment, GuestsSettings};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use numalab_guest::xen::{XenBuild, XenBuildError};
 use numalab_study::{BackendError, StudyPlace};
-use numalab_xen::{XenBuild, XenBuildError};
 
 use super::errors::bad;
 use super::kind::XEN;
@@ -76,7 +76,7 @@ mod tests {
     use std::fs;
 
     use numalab_guest::HostPages;
-    use numalab_xen::Pinning;
+    use numalab_guest::xen::Pinning;
 
     use super::super::machine;
     use super::*;

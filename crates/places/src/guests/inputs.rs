@@ -5,13 +5,13 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::thread;
 
+use numalab_guest::xen::XenBuild;
 use numalab_host::{MemoryLimit, Root};
 use numalab_image::{Architecture, Cache, KernelChoice};
 use numalab_record::study::Treatment;
 use numalab_study::{BackendError, StudyPlace};
 use numalab_topology::Machine;
 use numalab_workload::Workload;
-use numalab_xen::XenBuild;
 
 use super::boot_context::BootContext;
 use super::errors::bad;

@@ -1,7 +1,7 @@
 //! The layout of a treatment: a machine, and guests assigned to its nodes.
 
+use numalab_guest::xen::{DomainPlan, Pinning};
 use numalab_topology::{CpuSet, Distances, Machine, Node};
-use numalab_xen::{DomainPlan, Pinning};
 
 use super::settings::{GuestTreatment, GuestsSettings};
 

@@ -1,8 +1,8 @@
 //! Notices for the reader before guests are booted.
 
+use numalab_guest::xen::Pinning;
 use numalab_record::study::Notice;
 use numalab_study::BackendError;
-use numalab_xen::Pinning;
 
 use super::inputs::Inputs;
 use super::settings::GuestTreatment;

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
+use numalab_guest::xen::Pinning;
 use numalab_guest::{
     AcceleratorChoice, Boot, Guest, GuestError, HostMemory, HostPages, Limits, PinPlan, Pins,
     Runtime, Task,
@@ -16,7 +17,6 @@ use numalab_record::study::{AcceleratorReason, Evidence};
 use numalab_study::BackendError;
 use numalab_topology::{Machine, NodeId, UniformMachine};
 use numalab_workload::Workload;
-use numalab_xen::Pinning;
 
 use super::boot_context::BootContext;
 use super::errors::lacking;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use numalab_guest::HostPages;
+use numalab_guest::xen::{DomainKind, Pinning};
 use numalab_record::study::{Setting, Treatment};
 use numalab_study::{BackendError, StudyPlace};
 use numalab_topology::Machine;
-use numalab_xen::{DomainKind, Pinning};
 use serde::Deserialize;
 
 use super::errors::bad;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use numalab_xen::XenEvent;
+use numalab_guest::xen::XenEvent;
 
 /// The moments between which each job ran. All guests begin a job together, once the previous one
 /// is done.
@@ -40,7 +40,7 @@ impl<T: Copy> JobWindows<T> {
 
 #[cfg(test)]
 mod tests {
-    use numalab_xen::{DomainAnswer, DomainPlace, LostPhase};
+    use numalab_guest::xen::{DomainAnswer, DomainPlace, LostPhase};
 
     use super::*;
 

@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use numalab_formats::memory_emulator::MemoryCosts;
 use numalab_guest::emulator::PLUGIN;
+use numalab_guest::xen;
+use numalab_guest::xen::{
+    DomainJob, DomainKind, DomainPlace, Pinning, XenError, XenEvent, XenFiles, XenMachine, XenPlan,
+    XenReport,
+};
 use numalab_guest::{EmulatorMode, GuestError, MemoryEmulator, Qemu, QemuNeeds, Runtime};
 use numalab_image::{Architecture, Cache, Contents};
 use numalab_record::study::Evidence;
 use numalab_study::{BackendError, StudyPlace};
 use numalab_topology::{CpuId, Machine};
 use numalab_workload::Workload;
-use numalab_xen as xen;
-use numalab_xen::{
-    DomainJob, DomainKind, DomainPlace, Pinning, XenError, XenEvent, XenFiles, XenMachine, XenPlan,
-    XenReport,
-};
 
 use super::boot_context::BootContext;
 use super::errors::{bad, lacking};

@@ -7,11 +7,11 @@ use std::time::Duration;
 use numalab_topology::Machine;
 use tempfile::NamedTempFile;
 
-use crate::files::XenFiles;
-use crate::memory_map::node_ranges;
-use numalab_guest::MemoryEmulator;
-use numalab_guest::{Accelerator, Qemu};
-use numalab_guest::{Guest, GuestError, Hypervisor, Launch, Limits, Runtime, StopCheck, Task};
+use super::files::XenFiles;
+use super::memory_map::node_ranges;
+use crate::MemoryEmulator;
+use crate::{Accelerator, Qemu};
+use crate::{Guest, GuestError, Hypervisor, Launch, Limits, Runtime, StopCheck, Task};
 use numalab_guest_agent::protocol::{Job, Stream};
 use numalab_guest_agent::xen::XenPlan;
 use numalab_guest_agent::xen::agent::{self, AgentError};

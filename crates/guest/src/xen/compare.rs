@@ -5,7 +5,7 @@ use numalab_topology::Machine;
 use numalab_guest_agent::xen::NodeRange;
 use numalab_guest_agent::xen::text::XenInfo;
 
-use crate::memory_map::node_ranges;
+use super::memory_map::node_ranges;
 
 /// The largest part of a node that the hypervisor and firmware reserve, in MiB.
 const KEPT_MIB: u64 = 64;

@@ -1,7 +1,4 @@
-#![doc = include_str!("../README.md")]
-#![forbid(unsafe_code)]
-#![expect(missing_docs, reason = "fields of errors and records that their names explain")]
-#![expect(clippy::missing_errors_doc, reason = "error types that list what can fail")]
+//! Xen on any NUMA machine: the hypervisor in QEMU, or the machine's own, with domains in it.
 
 mod build;
 mod compare;
