@@ -1,7 +1,7 @@
-//! Decodes markers: instructions that [`numalab_membench::mark`] executes and that have no effect
+//! Decodes markers: instructions that [`numalab_marks::mark`] executes and that have no effect
 //! outside of the emulator.
 
-use numalab_membench::mark::{
+use numalab_marks::mark::{
     BEGIN, END, FIRST_HOST_PAGES, FIRST_PHASE, LETTER, NAME, NAMED_PHASE, OPCODE, PHASES, PUBLISH,
     REPORT, aarch64,
 };

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use numalab_membench::pmu::{HEADER, PMU_BYTES, PMU_NODES, PmuCounts, PmuHeader, PmuMode, STRIDE};
+use numalab_marks::pmu::{HEADER, PMU_BYTES, PMU_NODES, PmuCounts, PmuHeader, PmuMode, STRIDE};
 use numalab_memory_model::arguments::{Mode, PmuPlace};
 use numalab_memory_model::engine::Engine;
 use numalab_memory_model::machine::{MOST_NODES, MOST_VCPUS};

@@ -8,7 +8,7 @@
 use std::arch::asm;
 use std::ffi::{c_int, c_long};
 
-use numalab_membench::libnuma::ASKS;
+use numalab_marks::libnuma::ASKS;
 
 /// The initial value of the answer, which is unchanged if there is no plugin.
 const NO_ANSWER: c_long = c_long::MIN;

@@ -4,8 +4,8 @@
 use std::thread;
 
 use numalab_host::{emulator_counters, pin};
-use numalab_membench::mark;
-use numalab_membench::pmu::{Pmu, PmuCounts};
+use numalab_marks::mark;
+use numalab_marks::pmu::{Pmu, PmuCounts};
 use numalab_topology::{CpuId, CpuSet};
 
 /// Counts of page table walks on all of this guest's cpus.

@@ -47,7 +47,7 @@ pub enum EmulatorMode {
 /// The moment from which accesses are counted and charged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EmulatorStart {
-    /// At a marker in the guest (`numalab_membench::mark`).
+    /// At a marker in the guest (`numalab_marks::mark`).
     #[default]
     Marker,
     /// At power-on, for guests without markers.

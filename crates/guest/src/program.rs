@@ -19,7 +19,7 @@ use numalab_host::{
     TemporaryDirectory, die_with_parent, loader_of, on_path, run_with_input, users_program,
 };
 use numalab_image::{Architecture, CompanionError};
-use numalab_membench::libnuma::{FIRST_BYTES, is_used_by};
+use numalab_marks::libnuma::{FIRST_BYTES, is_used_by};
 
 use crate::emulator::{MACHINE, PLUGIN, escaped};
 

@@ -15,7 +15,8 @@ use std::error::Error;
 use std::time::{Duration, Instant};
 
 use numalab_host::{Mapping, emulator_counters, monotonic_raw_ns, pin, prove_within};
-use numalab_membench::{Chase, Clock, Cycle, Line, LineSize, Pattern, Walk, virtual_time};
+use numalab_marks::virtual_time;
+use numalab_membench::{Chase, Clock, Cycle, Line, LineSize, Pattern, Walk};
 use numalab_record::Pages;
 use numalab_topology::{CpuId, NodeSet};
 

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use numalab_host::{Interrupt, UtcTime, monotonic_ns, monotonic_raw_ns};
-use numalab_membench::{Clock, virtual_time};
+use numalab_marks::virtual_time;
+use numalab_membench::Clock;
 use numalab_stats::Precision;
 use numalab_topology::{CpuId, Machine};
 

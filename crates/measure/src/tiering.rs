@@ -12,7 +12,8 @@ use numalab_host::proc::PageMoves;
 use numalab_host::{
     Mapping, Root, base_pages, monotonic_raw_ns, page_nodes, pin, set_process_policy,
 };
-use numalab_membench::{Line, Stamp, virtual_time};
+use numalab_marks::virtual_time;
+use numalab_membench::{Line, Stamp};
 use numalab_record::study::{Quantity, Reading};
 use numalab_record::tiering::{TierLook, TieringProbed};
 use numalab_topology::{MemoryPolicy, NodeId, NodeSet};

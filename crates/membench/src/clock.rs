@@ -1,11 +1,12 @@
 //! Time in ticks of the cpu's counter, and the counter's rate against a clock of the caller.
 #![expect(missing_docs, reason = "fields of errors that their names explain")]
 
-use crate::{arch, virtual_time};
+use crate::arch;
 use core::fmt;
+use numalab_marks::virtual_time;
 
 /// A moment: the cpu's time stamp counter (x86-64) or generic timer (aarch64), or the
-/// vCPU's own time in an emulated machine ([`crate::virtual_time`]).
+/// vCPU's own time in an emulated machine ([`numalab_marks::virtual_time`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stamp(u64);
 

@@ -36,15 +36,11 @@ mod clock;
 mod cycle;
 mod frequency;
 mod isa;
-pub mod libnuma;
 mod line;
 mod loaded;
-pub mod mark;
 mod page_times;
-pub mod pmu;
 mod random;
 mod stream;
-pub mod virtual_time;
 mod window;
 mod words;
 

@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use core::alloc::Layout;
 
 use numalab_kernel::plan::Plan;
-use numalab_membench::mark;
+use numalab_marks::mark;
 use ostd::mm::Paddr;
 use ostd::mm::frame::GlobalFrameAllocator;
 

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use clap::Args;
-use numalab_membench::mark::PHASES;
+use numalab_marks::mark::PHASES;
 
 /// Longest phase name that the emulator keeps, in characters.
 const LETTERS: usize = 64;

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use numalab_host::{current_place, pin};
-use numalab_membench::mark;
+use numalab_marks::mark;
 use numalab_record::shell::command_line;
 
 use crate::args::{MarkArgs, Phase};

@@ -56,6 +56,7 @@ const CLEAN: [&str; 27] = [
     "kernel",
     "launch",
     "measure",
+    "marks",
     "membench",
     "memory-model",
     "page",
@@ -67,7 +68,6 @@ const CLEAN: [&str; 27] = [
     "study",
     "topology",
     "workload",
-    "xen",
 ];
 
 /// Documents that are clean.

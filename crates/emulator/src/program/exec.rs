@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use numalab_membench::libnuma::{FIRST_BYTES, is_used_by};
+use numalab_marks::libnuma::{FIRST_BYTES, is_used_by};
 use numalab_memory_model::space::Placement;
 
 use super::guest_memory;

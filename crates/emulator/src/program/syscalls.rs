@@ -82,7 +82,7 @@ use Call::{
     SetAffinity, SetPolicy, Sleep, TimeOfDay, Transfer, Unmap, Waits, WaitsForChild, Write,
     WriteAt, Yield,
 };
-use numalab_membench::libnuma::ASKS;
+use numalab_marks::libnuma::ASKS;
 
 const X86_64_CALLS: &[(i64, Call)] = &[
     (0, Read),

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicU64;
 
-use numalab_membench::pmu::{PMU_BYTES, Pmu, PmuMode};
+use numalab_marks::pmu::{PMU_BYTES, Pmu, PmuMode};
 use serde_json::Value;
 
 use crate::lab::{ICOUNT, NODE0, NODE1, Program, Run, qemus};

@@ -6,7 +6,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use numalab_membench::mark;
+use numalab_marks::mark;
 
 use super::{In, InitError, Out, lock, send, step, terminal};
 use crate::protocol::{Exit, Job, Message, Stream};

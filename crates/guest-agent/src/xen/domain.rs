@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use numalab_host::{CommandError, Interrupt, from_json, run_command, unix_ns};
-use numalab_membench::mark;
+use numalab_marks::mark;
 use serde::{Deserialize, Serialize};
 
 use super::xenstore::{DEVICE, MAX_VALUE_BYTES, Xenstore, XenstoreError};

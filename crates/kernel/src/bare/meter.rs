@@ -4,8 +4,8 @@
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use numalab_membench::mark;
-use numalab_membench::pmu::{PMU_BYTES, Pmu, PmuCounts};
+use numalab_marks::mark;
+use numalab_marks::pmu::{PMU_BYTES, Pmu, PmuCounts};
 use numalab_membench::{Stamp, Ticks};
 use x86_64::instructions::port::Port;
 

@@ -18,7 +18,7 @@ use numalab_kernel::event::{Event, Heap};
 use numalab_kernel::plan::Plan;
 use numalab_kernel::wire::hex;
 use numalab_kernel::work::{Work, dealt};
-use numalab_membench::mark;
+use numalab_marks::mark;
 
 use super::cpus::Cpus;
 use super::exit::Verdict;

@@ -1,10 +1,11 @@
 //! One size measured by all ranks, at once or in turn.
 
+use numalab_marks::virtual_time;
 use numalab_measure::{
     Buffer, BuiltChase, ChaseOrder, MeasureContext, MeasureError, RoundLog, Samples, Span,
     StreamRules, WindowValues, Windows, sample_here, stream_over,
 };
-use numalab_membench::{Stamp, virtual_time};
+use numalab_membench::Stamp;
 use numalab_record::{CellId, IsaName, Metric, Sample};
 
 use super::{ChaseRules, SessionError, SessionPlan, Work};

@@ -7,7 +7,8 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use numalab_membench::{Barrier, virtual_time};
+use numalab_marks::virtual_time;
+use numalab_membench::Barrier;
 use numalab_record::{
     AccessPattern, BandwidthCell, Cell, Effort, Experiment, IsaName, Metric, Outcome, Pages,
     Placement, StreamKernel, WorkerPlan,

@@ -6,7 +6,8 @@ use alloc::vec::Vec;
 use core::hint::black_box;
 
 use numalab_kernel::plan::Plan;
-use numalab_membench::{Barrier, Random, mark};
+use numalab_marks::mark;
+use numalab_membench::{Barrier, Random};
 use ostd::mm::io::util::HasVmReaderWriter;
 use ostd::mm::{FrameAllocOptions, HasPaddr, Segment};
 use ostd::prelude::println;

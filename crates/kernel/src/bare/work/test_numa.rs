@@ -10,7 +10,8 @@ use numalab_frames::Policy;
 use numalab_kernel::arena_size::ArenaRequest;
 use numalab_kernel::event::{Event, Run};
 use numalab_kernel::work::{Additive, Generator};
-use numalab_membench::{Barrier, Random, mark, random_reads};
+use numalab_marks::mark;
+use numalab_membench::{Barrier, Random, random_reads};
 
 use super::{Failure, Lab, arena, cpu_index};
 use crate::bare::address;

@@ -4,7 +4,7 @@
 //! topology. The time stamp counter shows the sum over all vCPUs, which take turns; the emulator
 //! publishes the time of each separately, as if they ran in parallel.
 
-use crate::arch;
+use crate::cpu_number::{cpu_number, has_cpu_number};
 use crate::mark;
 use crate::pmu::{PMU_BYTES, PMU_NODES, Pmu, PmuMode};
 use core::ptr;
@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 static COUNTERS: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
 const WORDS: usize = PMU_BYTES / size_of::<AtomicU64>();
 
-/// Makes [`Stamp`](crate::Stamp)s and [`Clock`](crate::Clock)s use the time that the emulator
+/// Makes the stamps and clocks of `membench` use the time that the emulator
 /// publishes in `page` for the vCPU of the calling thread: threads that measure must be pinned. On
 /// x86-64 the system's cpu numbers must be in the time stamp counter's auxiliary register, as under
 /// Linux; on aarch64 Linux is queried.
@@ -26,7 +26,7 @@ pub fn use_counters(page: &'static [AtomicU64]) -> bool {
         return false;
     };
     let virtual_time = |pmu: Pmu<'_>| pmu.mode() == Some(PmuMode::Virtual);
-    let usable = Pmu::over(words).is_some_and(virtual_time) && arch::has_cpu_number();
+    let usable = Pmu::over(words).is_some_and(virtual_time) && has_cpu_number();
     if usable {
         COUNTERS.store(words.as_ptr().cast_mut(), Ordering::Release);
     }
@@ -57,7 +57,7 @@ pub fn misses() -> Option<[u64; PMU_NODES]> {
 
 /// Returns the time of the calling thread's vCPU, in nanoseconds.
 #[inline]
-pub(crate) fn now_ns() -> Option<u64> {
+pub fn now_ns() -> Option<u64> {
     if in_use() { own_time_ns() } else { None }
 }
 
@@ -73,7 +73,7 @@ fn own_time_ns() -> Option<u64> {
 fn cpu() -> Option<u32> {
     // SAFETY: times are those of single vCPUs only since `use_counters` has checked that the number
     // is available.
-    in_use().then(|| unsafe { arch::cpu_number() })
+    in_use().then(|| unsafe { cpu_number() })
 }
 
 /// Returns the counters, with the current ones of this vCPU.
