@@ -6,8 +6,8 @@ use numalab_formats::machine_toml::{self, MachineFile, MemoryFigures};
 use numalab_formats::memory_emulator::{
     CacheLevel, CacheScope, EmulatedMachine, GivenCosts, LatencyModel, MemoryCosts, Stage, describe,
 };
-use numalab_host::knobs::{FileState, HUGE_PAGES, Knob};
 use numalab_host::{Root, node_rooms, read_environment};
+use numalab_knobs::{FileState, HUGE_PAGES, Knob};
 use numalab_record::explore::RoomByNode;
 use numalab_results::advice::{CostsKnown, CpuPlace, KernelNow, TrialPlace};
 use numalab_topology::{Cpu, Machine, NodeId};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use numalab_formats::memory_emulator::EmulatedMachine;
 use numalab_guest::program::in_turn;
-use numalab_host::knobs::{FileState, HUGE_PAGES, Knob};
 use numalab_host::{Root, linux_version, read_environment};
+use numalab_knobs::{FileState, HUGE_PAGES, Knob};
 use numalab_places::boots_new_kernel;
 use numalab_record::study::Setting;
 use numalab_results::advice::{Candidate, Spread, TrialPlace, Untried};

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 
-use numalab_host::knobs::HUGE_PAGES;
 use numalab_host::{Ran, TemporaryDirectory, UtcTime};
+use numalab_knobs::HUGE_PAGES;
 use numalab_places::{
     BACKENDS, Failures, OUTPUT, REPEATED, Tolerant, WATCH_OUTPUT, emulation_after, emulation_of,
 };

@@ -58,7 +58,7 @@ pub(crate) fn tightest(root: &Root) -> Option<GroupLimit> {
 }
 
 /// Returns the memory limit's file of the group that this process is in.
-pub(crate) fn memory_limit_file(root: &Root) -> Option<String> {
+pub fn memory_limit_file(root: &Root) -> Option<String> {
     let mounts = root.document("proc/self/mountinfo").ok()?;
     let groups = root.document("proc/self/cgroup").ok()?;
     let v1 = group_directory(&mounts, V1.file_system, MEMORY, path_v1(&groups, MEMORY))
@@ -74,7 +74,7 @@ pub(crate) fn memory_limit_file(root: &Root) -> Option<String> {
 }
 
 /// Returns the path of a file of this process's group, such as `pids.max`, if the group has it.
-pub(crate) fn group_file(root: &Root, name: &str) -> Option<String> {
+pub fn group_file(root: &Root, name: &str) -> Option<String> {
     let mounts = root.document("proc/self/mountinfo").ok()?;
     let groups = root.document("proc/self/cgroup").ok()?;
     let controller = name.split('.').next().unwrap_or(name);

@@ -2,7 +2,6 @@
 
 use crate::affinity::AffinityError;
 use crate::error_class::{Classed, ErrorClass};
-use crate::knobs::KnobError;
 use crate::mapping_error::MappingError;
 use crate::memory_limit::MemoryError;
 use crate::page_nodes::PageNodesError;
@@ -36,9 +35,6 @@ pub enum Error {
     /// The memory is more than this process may use.
     #[error(transparent)]
     Memory(#[from] MemoryError),
-    /// A knob could not be set or restored.
-    #[error(transparent)]
-    Knob(#[from] KnobError),
     /// Too few threads can be started.
     #[error(transparent)]
     Threads(#[from] ThreadsError),
@@ -57,7 +53,6 @@ impl Classed for Error {
             Self::Proof(error) => error.class(),
             Self::PageNodes(error) => error.class(),
             Self::Memory(error) => error.class(),
-            Self::Knob(error) => error.class(),
             Self::Threads(error) => error.class(),
             Self::Signal(error) => error.class(),
         }

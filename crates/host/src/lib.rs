@@ -19,7 +19,6 @@ mod file_lock;
 pub mod files;
 mod huge_pool;
 mod json;
-pub mod knobs;
 mod linux_version;
 mod mapping;
 mod mapping_error;
@@ -54,7 +53,7 @@ pub use affinity::{
     thread_affinity,
 };
 pub use allowed::allowed_now;
-pub use cgroup::{CpuQuota, cpu_quota};
+pub use cgroup::{CpuQuota, cpu_quota, group_file, memory_limit_file};
 pub use child::{SmallProgram, SmallSize};
 pub use clock::{
     UtcTime, children_cpu_ns, cpu_ns_of, monotonic_ns, monotonic_raw_ns, process_cpu_ns, unix_ns,

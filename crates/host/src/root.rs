@@ -43,7 +43,7 @@ impl Root {
     }
 
     /// Returns the path of `relative`, which begins with `sys/` or `proc/`.
-    pub(crate) fn path(&self, relative: &str) -> PathBuf {
+    pub fn path(&self, relative: &str) -> PathBuf {
         self.directory.join(relative)
     }
 

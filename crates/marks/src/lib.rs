@@ -1,4 +1,4 @@
-//! What a program and numalab's emulator say to each other: markers, counters, and virtual time.
+//! The interface between a program and numalab's emulator: markers, counters, and virtual time.
 //!
 //! A program executes [`mark`]s, which the emulator acts on and hardware ignores; the emulator
 //! publishes its counts in the page of [`pmu`], from which [`virtual_time`] takes the time of one

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use numalab_host::knobs::{Acts, FileState, Knob, KnobError, Tuning, list};
 use numalab_host::{Classed, ErrorClass, Root};
+use numalab_knobs::{Acts, FileState, Knob, KnobError, Tuning, list};
 use numalab_record::study::{Evidence, Notice, Setting, Treatment};
 use numalab_study::{BackendError, BackendKind, Scope};
 use numalab_workload::Workload;

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use numalab_guest::GuestError;
-use numalab_host::knobs::{ChangedSettings, KnobError};
 use numalab_host::{Classed, ErrorClass, Interrupt, Root, SignalError, base_pages};
+use numalab_knobs::{ChangedSettings, KnobError};
 use numalab_measure::kind::latency::{latency_matrix, plain_pattern};
 use numalab_measure::{
     BalancingProbe, LiveRun, MatrixShape, MeasureContext, MeasureError, Observe, RunRules, Target,

@@ -1,8 +1,8 @@
 //! Chooses the sources that can be used, the best one first.
 
 use numalab_host::Root;
-use numalab_host::knobs::watch_hindrance;
 use numalab_host::perf::{memory_unit, page_faults_allowed};
+use numalab_knobs::watch_hindrance;
 use numalab_record::profile::{Hindrance, PassedOver, SourceName};
 use numalab_topology::Machine;
 

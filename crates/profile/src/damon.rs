@@ -2,10 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use numalab_host::knobs::{
-    Knob, Tuning, WATCH_LOOKS, WATCH_SAMPLE_US, watch_hindrance, watched_regions,
-};
 use numalab_host::{Root, base_page_bytes, monotonic_ns};
+use numalab_knobs::{Knob, Tuning, WATCH_LOOKS, WATCH_SAMPLE_US, watch_hindrance, watched_regions};
 use numalab_record::profile::Hindrance;
 
 use crate::follow::Follower;

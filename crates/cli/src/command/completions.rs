@@ -53,7 +53,7 @@ fn completed(argument: Arg, group: &str) -> Arg {
 fn values(argument: &str, group: &str) -> Vec<&'static str> {
     let pages = || pages_here(&Root::live()).into_iter().map(|pages| &*pages.name().leak());
     // The names live as long as this process, which ends when they are printed.
-    let knobs = || numalab_host::knobs::list(&Root::live()).into_iter().map(|knob| knob.name);
+    let knobs = || numalab_knobs::list(&Root::live()).into_iter().map(|knob| knob.name);
     match (group, argument) {
         (_, "pattern") => PATTERNS.to_vec(),
         ("guest", "pages") => Vec::new(),

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use numalab_host::Root;
-use numalab_host::knobs::{FileState, Knob, Restored, list, restore_stale, stale};
+use numalab_knobs::{FileState, Knob, Restored, list, restore_stale, stale};
 use numalab_record::system::KnobList;
 use numalab_results::system::knob_value;
 

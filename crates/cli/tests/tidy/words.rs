@@ -40,7 +40,7 @@ const IDIOMS: [(&str, &str); 27] = [
 const OPENINGS: [&str; 6] = ["What", "Whether", "Where", "How", "Why", "Which"];
 
 /// Crates that are clean; a crate gets its line when its last idiom is gone.
-const CLEAN: [&str; 27] = [
+const CLEAN: [&str; 28] = [
     "acpi",
     "advise",
     "cli",
@@ -54,6 +54,7 @@ const CLEAN: [&str; 27] = [
     "host",
     "image",
     "kernel",
+    "knobs",
     "launch",
     "measure",
     "marks",

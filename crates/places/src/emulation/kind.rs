@@ -6,7 +6,7 @@ use std::iter::repeat_n;
 
 use numalab_formats::memory_emulator::{EmulatedMachine, MemoryCosts, PagePlacement, Policy};
 use numalab_guest::program::{EmulatedProgram, ThreadPlacement};
-use numalab_host::knobs::HUGE_PAGES;
+use numalab_knobs::HUGE_PAGES;
 use numalab_record::study::Setting;
 use numalab_study::{BackendError, BackendKind, BackendSpec, SampleRequest};
 use numalab_topology::placement::POLICY;

@@ -3,8 +3,8 @@
 use std::env;
 use std::process::ExitCode;
 
-use numalab_host::knobs::{Acts, Knob, KnobError, Tuning};
 use numalab_host::{Interrupt, Root, note, wait_passing_signals};
+use numalab_knobs::{Acts, Knob, KnobError, Tuning};
 use numalab_record::shell::command_line;
 use numalab_results::system::no_effect;
 

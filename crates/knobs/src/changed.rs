@@ -6,7 +6,7 @@ use super::error::KnobError;
 use super::file::FileState;
 use super::knob::Knob;
 use super::tuning::Tuning;
-use crate::root::Root;
+use numalab_host::Root;
 
 /// Settings that are changed for a test: through the journal, and restored on drop.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use super::knob::{Knob, Nature};
 use super::pool;
 use super::restore::{is_of_another_boot, put_back, settle};
 use super::value;
-use crate::root::Root;
+use numalab_host::Root;
 
 /// A knob that was set.
 #[derive(Clone, Debug, PartialEq, Eq)]

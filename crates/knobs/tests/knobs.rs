@@ -1,5 +1,6 @@
 //! Knobs on a tree of files, and on the running system where nothing is changed.
 
+#[path = "../../host/tests/tree/mod.rs"]
 mod tree;
 
 use numalab_record::NoEffect;
@@ -7,10 +8,10 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use numalab_host::knobs::{
+use numalab_host::{Classed, ErrorClass, Root};
+use numalab_knobs::{
     Acts, FileState, JOURNAL, Knob, KnobError, Restored, Tuning, list, restore_stale,
 };
-use numalab_host::{Classed, ErrorClass, Root};
 
 const NB: &str = "proc/sys/kernel/numa_balancing";
 const SWAPPINESS: &str = "proc/sys/vm/swappiness";

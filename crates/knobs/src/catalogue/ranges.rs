@@ -4,7 +4,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::knobs::directories::{CPUS, WEIGHTS};
+use crate::directories::{CPUS, WEIGHTS};
 
 const I32: u64 = i32::MAX as u64;
 const U32: u64 = u32::MAX as u64;
@@ -40,7 +40,7 @@ const RANGES: [(&str, u64, u64); 22] = [
 ];
 
 /// Returns the numbers that a setting's file takes, as far as the kernel documents them.
-pub(in crate::knobs) fn of_file(path: &str) -> Option<RangeInclusive<u64>> {
+pub(crate) fn of_file(path: &str) -> Option<RangeInclusive<u64>> {
     if let Some((_, least, most)) = RANGES.iter().find(|(file, ..)| *file == path) {
         return Some(*least..=*most);
     }
@@ -58,7 +58,7 @@ pub(in crate::knobs) fn of_file(path: &str) -> Option<RangeInclusive<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::knobs::catalogue::{ROWS, file_of};
+    use crate::catalogue::{ROWS, file_of};
 
     #[test]
     fn every_range_is_of_a_file_of_the_catalogue() {

@@ -1,5 +1,6 @@
 //! DAMON's migration as a knob, on a tree of files.
 
+#[path = "../../host/tests/tree/mod.rs"]
 mod tree;
 
 use numalab_record::NoEffect;
@@ -7,11 +8,11 @@ use numalab_record::profile::Hindrance;
 use std::fs;
 use std::path::Path;
 
-use numalab_host::knobs::{
+use numalab_host::{Classed, ErrorClass, Root};
+use numalab_knobs::{
     Acts, FileState, JOURNAL, Knob, KnobError, Tuning, WatchedRegion, restore_stale,
     watch_hindrance, watched_regions,
 };
-use numalab_host::{Classed, ErrorClass, Root};
 
 const THREADS: &str = "sys/kernel/mm/damon/admin/kdamonds";
 

@@ -9,8 +9,8 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use super::error::KnobError;
-use crate::files::whole_lines;
-use crate::root::Root;
+use numalab_host::Root;
+use numalab_host::files::whole_lines;
 
 /// Path of the journal below the root; `/var/lib` survives a crash.
 pub const JOURNAL: &str = "var/lib/numalab/knobs.journal";
@@ -179,7 +179,6 @@ fn parse(path: &Path, text: &str) -> Result<Content, KnobError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_tree::tree;
 
     fn parse_text(text: &str) -> Result<Content, KnobError> {
         parse(Path::new("/j"), text)
@@ -207,9 +206,11 @@ mod tests {
     #[test]
     fn a_journal_whose_last_line_was_cut_off_can_be_continued() {
         let whole = "{\"begin\":{\"boot\":\"b\",\"pid\":7}}\n{\"save\":{\"proc/a\":\"1\",\"proc/b\":\"2\"}}\n";
-        let directory = tree(&[(JOURNAL, &format!("{whole}{{\"save\":{{\"proc/c\""))]);
+        let directory = tempfile::tempdir().unwrap();
         let root = Root::at(directory.path());
         let path = root.path(JOURNAL);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, format!("{whole}{{\"save\":{{\"proc/c\"")).unwrap();
         Journal::hold(&root).unwrap().restored("proc/a").unwrap();
         let left = Journal::hold(&root).unwrap().left().unwrap();
         assert_eq!(left.saved, [("proc/b".to_owned(), "2".to_owned())]);

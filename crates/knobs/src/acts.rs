@@ -6,7 +6,7 @@ use numalab_record::system::KnobNow;
 use super::damon;
 use super::file::{self, FileState};
 use super::knob::{Knob, Nature};
-use crate::root::Root;
+use numalab_host::Root;
 
 /// True if a change of a knob can have an effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl Knob {
 }
 
 fn several_nodes(root: &Root) -> Acts {
-    match crate::memory_limit::nodes_with_memory(root).len() {
+    match numalab_host::nodes_with_memory(root).len() {
         0 | 1 => Acts::No(NoEffect::OneNode),
         _ => Acts::Yes,
     }

@@ -5,7 +5,7 @@ use super::error::KnobError;
 use super::file::{self, FileState};
 use super::journal::{Content, JOURNAL, Journal};
 use super::value;
-use crate::root::Root;
+use numalab_host::Root;
 
 /// A file that has been restored.
 #[derive(Clone, Debug, PartialEq, Eq)]

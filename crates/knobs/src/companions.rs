@@ -2,7 +2,7 @@
 
 use super::directories::WEIGHTS;
 use super::knob::Knob;
-use crate::root::Root;
+use numalab_host::Root;
 
 /// Groups of settings below `proc/sys` that change each other: the kernel keeps either bytes or a
 /// ratio and shows 0 for the other (`Documentation/admin-guide/sysctl/vm.rst`), and one watchdog

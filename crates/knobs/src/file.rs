@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::WriteFailure;
 use super::value;
-use crate::root::Root;
+use numalab_host::Root;
 
 /// The readable state of a setting's file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,8 +4,8 @@
 use numalab_record::Pages;
 
 use super::{Knob, Nature};
-use crate::root::Root;
-use crate::system_page::huge_page_sizes;
+use numalab_host::Root;
+use numalab_host::huge_page_sizes;
 
 const NODES: &str = "sys/devices/system/node";
 

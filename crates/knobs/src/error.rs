@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::error_class::{Classed, ErrorClass};
+use numalab_host::{Classed, ErrorClass};
 
 /// Reason why a value could not be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -10,8 +10,7 @@ use super::damon;
 use super::directories::{CPUS, WEIGHTS};
 use super::error::KnobError;
 use super::knob::{Knob, Nature};
-use crate::cgroup;
-use crate::root::Root;
+use numalab_host::Root;
 
 /// The files of a named knob.
 #[derive(Clone, Copy)]
@@ -287,11 +286,11 @@ fn knob_of(root: &Root, row: &KnobRow) -> Knob {
         EachCpu(file) => each(CPUS, "cpu", file),
         Interrupts => each("proc/irq", "", "smp_affinity_list"),
         MemoryLimit => {
-            Knob::new(name, cgroup::memory_limit_file(root).into_iter().collect(), nature)
+            Knob::new(name, numalab_host::memory_limit_file(root).into_iter().collect(), nature)
         }
         Damon => Knob::new(name, vec![damon::COUNT.to_owned()], nature),
         Group(file) => {
-            Knob::new(name, cgroup::group_file(root, file).into_iter().collect(), nature)
+            Knob::new(name, numalab_host::group_file(root, file).into_iter().collect(), nature)
         }
     }
 }

@@ -7,7 +7,7 @@ use super::damon;
 use super::error::{KnobError, WriteFailure};
 use super::file::{self, FileState};
 use super::value;
-use crate::root::Root;
+use numalab_host::Root;
 
 /// A named setting of the system, found on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,6 @@
-//! System settings ("knobs") that are changed for one run and always restored. A [`Tuning`] holds
-//! the settings of one run. Before a file is written for the first time, its prior value is in a
-//! journal that has been synced to disk; every write is read back. All settings are restored at the
-//! end, on ctrl-C, or after a SIGKILL by [`restore_stale`], before which no other run may begin.
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+#![expect(missing_docs, reason = "fields of errors and records that their names explain")]
 
 mod acts;
 mod catalogue;

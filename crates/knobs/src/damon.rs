@@ -10,9 +10,9 @@ use numalab_topology::{Machine, NodeId};
 
 use super::error::WriteFailure;
 use super::file::{self, FileState};
-use crate::linux_version::linux_version;
-use crate::root::Root;
-use crate::sysfs::read_machine;
+use numalab_host::Root;
+use numalab_host::linux_version;
+use numalab_host::read_machine;
 
 /// The number of DAMON's threads.
 pub(super) const COUNT: &str = "sys/kernel/mm/damon/admin/kdamonds/nr_kdamonds";
