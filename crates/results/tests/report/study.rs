@@ -196,6 +196,10 @@ fn published_figures_are_next_to_the_studys_own_with_their_order() {
     let other = repeated([200.0, 190.0, 150.0, 100.0]);
     let text = StudySummary::of(&other).page().markdown();
     assert!(text.contains("; the treatments have another order."), "{text}");
+    // All are faster than the first here and were slower there, in the same order among themselves.
+    let opposite = repeated([100.0, 105.0, 110.0, 102.0]);
+    let text = StudySummary::of(&opposite).page().markdown();
+    assert!(text.contains("; the treatments have another order."), "{text}");
 }
 
 #[test]

@@ -65,7 +65,14 @@ impl StudySummary<'_> {
             Some(PublishedChange { treatment, percent, published_percent })
         };
         let changes: Vec<PublishedChange> = (0..run.treatments.len()).filter_map(change).collect();
-        let [tied, apart] = pairs(&changes, subject.margin_percent);
+        // The first treatment has its place in the order too.
+        let first =
+            PublishedChange { treatment: String::new(), percent: 0.0, published_percent: 0.0 };
+        let ordered: Vec<&PublishedChange> = match changes.len() {
+            0 | 1 => Vec::new(),
+            _ => std::iter::once(&first).chain(&changes).collect(),
+        };
+        let [tied, apart] = pairs(&ordered, subject.margin_percent);
         let is_same_order = (!apart.is_empty()).then(|| apart.iter().all(has_same_order));
         let tied_within_percent = (!tied.is_empty()).then_some(subject.margin_percent);
         let (workload, metric) = (subject.name.clone(), subject.quantity.metric.clone());
@@ -97,9 +104,9 @@ fn baseline(run: &StudyRun, treatment: usize) -> Option<usize> {
 type Pair<'c> = [&'c PublishedChange; 2];
 
 /// Returns the pairs of treatments that differ by at most the margin here, and all other pairs.
-fn pairs(changes: &[PublishedChange], margin_percent: f64) -> [Vec<Pair<'_>>; 2] {
+fn pairs<'c>(changes: &[&'c PublishedChange], margin_percent: f64) -> [Vec<Pair<'c>>; 2] {
     let all = changes.iter().enumerate();
-    let all = all.flat_map(|(at, one)| changes[at + 1..].iter().map(move |other| [one, other]));
+    let all = all.flat_map(|(at, one)| changes[at + 1..].iter().map(move |other| [*one, *other]));
     let is_tied = |[one, other]: &Pair<'_>| {
         let ratio = (100.0 + one.percent) / (100.0 + other.percent);
         100.0 * (ratio.max(ratio.recip()) - 1.0) <= margin_percent
