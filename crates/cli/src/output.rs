@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use clap::ValueEnum;
 use numalab_host::files::{remove_drafts_of, write_atomically};
 use numalab_host::{UtcTime, host_name, note, print_error, visible};
-use numalab_page::{Format, Page, Private, Style};
+use numalab_page::{Format, Page, Private, Source, Style};
 use numalab_places::BACKENDS;
 use numalab_record::Taken;
 use numalab_record::file;
@@ -134,22 +134,19 @@ fn user() -> Option<Private> {
 
 /// Renders a result in this format, text in this style; every command's results pass through here.
 pub(crate) fn render(report: &dyn Report, format: Format, style: Style) -> Result<String, Failure> {
-    let text = match format {
-        Format::Text if REDACT.get() == Some(&Redact::Yes) => {
+    let text = match format.source() {
+        Source::Terminal if REDACT.get() == Some(&Redact::Yes) => {
             Some(shared_page(report).terminal(style))
         }
-        Format::Text => Some(report.terminal(style)),
-        Format::Json => Some(json_line(report.json())?),
-        Format::Csv => report.csv(),
-        Format::OpenMetrics => report.openmetrics(),
-        Format::Callgrind => report.callgrind(),
-        Format::Md => Some(shared_page(report).markdown()),
-        Format::Html => Some(shared_page(report).html()),
+        Source::Terminal => Some(report.terminal(style)),
+        Source::Document => Some(json_line(report.json())?),
+        Source::Page(render) => Some(render(&shared_page(report))),
+        Source::Rows(_) | Source::Program => report.exported(format),
     };
     text.ok_or_else(|| {
         let name = format.name();
-        let why = match format {
-            Format::Callgrind => "is not a program's memory",
+        let why = match format.source() {
+            Source::Program => "is not a program's memory",
             _ => "has no figures for it",
         };
         let csv = if report.rows().is_some() { "csv, " } else { "" };

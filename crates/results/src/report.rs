@@ -1,7 +1,7 @@
 //! The interface of all results: their content, and each format that it is available in.
 
 use numalab_page::rows::Rows;
-use numalab_page::{Page, Style};
+use numalab_page::{Format, Page, Style};
 
 /// A result that can be shown in every format.
 pub trait Report {
@@ -24,19 +24,8 @@ pub trait Report {
         self.page().terminal(style)
     }
 
-    /// Returns CSV: by default the rows; `None` if there are none.
-    fn csv(&self) -> Option<String> {
-        self.rows().map(|rows| rows.csv())
-    }
-
-    /// Returns gauges in the OpenMetrics text format: by default those of the rows; `None` without
-    /// values.
-    fn openmetrics(&self) -> Option<String> {
-        self.rows().and_then(|rows| rows.openmetrics())
-    }
-
-    /// Returns the result in Callgrind's format; `None` if it is not about a program's code.
-    fn callgrind(&self) -> Option<String> {
-        None
+    /// Returns the result in a format of figures: by default the rows; `None` if it has none for it.
+    fn exported(&self, format: Format) -> Option<String> {
+        self.rows().and_then(|rows| format.of_rows(&rows))
     }
 }

@@ -1,7 +1,7 @@
 //! A result with its origin, for results that do not record it themselves.
 
 use numalab_page::rows::Rows;
-use numalab_page::{Page, Private};
+use numalab_page::{Format, Page, Private};
 use numalab_record::shell::command_line;
 use numalab_record::{Civil, Taken};
 
@@ -43,16 +43,8 @@ impl Report for TakenReport<'_> {
         self.report.rows()
     }
 
-    fn csv(&self) -> Option<String> {
-        self.report.csv()
-    }
-
-    fn openmetrics(&self) -> Option<String> {
-        self.report.openmetrics()
-    }
-
-    fn callgrind(&self) -> Option<String> {
-        self.report.callgrind()
+    fn exported(&self, format: Format) -> Option<String> {
+        self.report.exported(format)
     }
 }
 

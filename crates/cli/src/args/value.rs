@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use numalab_formats::size;
 use numalab_host::allowed_now;
-use numalab_page::Format;
+use numalab_page::{Format, Source};
 use numalab_record::StreamKernel;
 use numalab_stats::Direction;
 use numalab_topology::{Allowed, Chosen, CpuId, CpuSet, Id, IdSet, NodeSet};
@@ -153,7 +153,7 @@ pub(crate) fn one_of<T: Copy + Send + Sync + 'static>(
 
 /// Returns the formats of figures, with names and contents.
 pub(crate) fn formats_of_figures() -> impl Iterator<Item = (Format, &'static str, &'static str)> {
-    Format::ALL.into_iter().filter(|(format, ..)| *format != Format::Callgrind)
+    Format::ALL.into_iter().filter(|(format, ..)| !matches!(format.source(), Source::Program))
 }
 
 /// Reads the name of a format of figures.

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 use numalab_page::number::{count, size};
 use numalab_page::rows::{Rows, optional};
-use numalab_page::{Page, Private, Tile};
+use numalab_page::{Format, Page, Private, Tile};
 use numalab_record::profile::{Profile, SourceName, Target};
 use numalab_record::{Region, RegionAccesses};
 
@@ -50,8 +50,11 @@ impl Report for Profile {
         Some(columns().rows(rows))
     }
 
-    fn callgrind(&self) -> Option<String> {
-        Some(callgrind(&self.program))
+    fn exported(&self, format: Format) -> Option<String> {
+        match format {
+            Format::Callgrind => Some(callgrind(&self.program)),
+            _ => self.rows().and_then(|rows| format.of_rows(&rows)),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ pub(crate) mod program;
 
 use numalab_page::number::count;
 use numalab_page::rows::Rows;
-use numalab_page::{Lead, Mood, Page};
+use numalab_page::{Format, Lead, Mood, Page};
 use numalab_record::profile::Ended;
 use numalab_record::{Kind, MemoryReport};
 
@@ -55,8 +55,11 @@ impl Report for MemoryReport {
         Some(columns().rows(rows))
     }
 
-    fn callgrind(&self) -> Option<String> {
-        self.program.as_ref().map(callgrind::callgrind)
+    fn exported(&self, format: Format) -> Option<String> {
+        match format {
+            Format::Callgrind => self.program.as_ref().map(callgrind::callgrind),
+            _ => self.rows().and_then(|rows| format.of_rows(&rows)),
+        }
     }
 }
 

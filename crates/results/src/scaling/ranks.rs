@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use numalab_page::rows::Rows;
-use numalab_page::{Page, Style};
+use numalab_page::{Format, Page, Style};
 use numalab_record::{Metric, Placement, RankFigures, RankTable};
 
 use crate::report::Report;
@@ -51,8 +51,11 @@ impl Report for RanksReport<'_> {
         format!("\n{}{disturbed}\n{}", ranks_table(self.table), self.memory)
     }
 
-    fn csv(&self) -> Option<String> {
-        Some(self.csv.clone())
+    fn exported(&self, format: Format) -> Option<String> {
+        match format {
+            Format::Csv => Some(self.csv.clone()),
+            _ => self.summary.exported(format),
+        }
     }
 }
 

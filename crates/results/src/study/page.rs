@@ -27,7 +27,7 @@ pub(crate) use rows::{effect_columns, value_columns};
 
 use numalab_page::number::count;
 use numalab_page::rows::{Rows, openmetrics};
-use numalab_page::{Chart, Page, Panel, Part, Private, Table};
+use numalab_page::{Chart, Format, Page, Panel, Part, Private, Table};
 use numalab_record::Civil;
 use numalab_record::shell::command_line;
 use numalab_record::study::{StudyRun, Workload};
@@ -88,9 +88,13 @@ impl Report for StudySummary<'_> {
         Some(value_rows(self.document))
     }
 
-    /// Returns gauges of the effects, with the values that they come from.
-    fn openmetrics(&self) -> Option<String> {
-        openmetrics(&[&rows::effect_rows(self), &value_rows(self.document)])
+    /// Returns the values; gauges have the effects too.
+    fn exported(&self, format: Format) -> Option<String> {
+        let values = value_rows(self.document);
+        match format {
+            Format::OpenMetrics => openmetrics(&[&rows::effect_rows(self), &values]),
+            _ => format.of_rows(&values),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use numalab_page::Style;
+use numalab_page::{Format, Style};
 use numalab_record::study::StudyDocument;
 use numalab_record::{Document, file};
 use numalab_results::Report;
@@ -91,7 +91,7 @@ fn a_run_of_the_first_version_has_its_page_and_its_rows() {
     let document = run(&before("run"));
     let summary = Summary::of(&document);
     insta::assert_snapshot!("before-run-terminal", summary.terminal(Style::Plain));
-    insta::assert_snapshot!("before-run-csv", summary.csv().expect("rows"));
+    insta::assert_snapshot!("before-run-csv", summary.exported(Format::Csv).expect("rows"));
     let json: Value = serde_json::from_str(&summary.json().expect("JSON")).expect("JSON");
     assert_eq!(json["schema"], "numalab/run-2", "it is written anew as what it is now");
     assert_eq!(json["cells"].as_array().map(Vec::len), Some(document.cells.len()));
@@ -103,7 +103,7 @@ fn a_study_of_the_first_version_has_its_page_and_its_rows() {
     let summary = StudySummary::of(&document);
     insta::assert_snapshot!("before-study-terminal", summary.terminal(Style::Plain));
     insta::assert_snapshot!("before-study-markdown", summary.page().redacted().markdown());
-    insta::assert_snapshot!("before-study-csv", summary.csv().expect("rows"));
+    insta::assert_snapshot!("before-study-csv", summary.exported(Format::Csv).expect("rows"));
 }
 
 #[test]

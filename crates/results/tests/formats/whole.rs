@@ -1,7 +1,7 @@
 //! All formats of a result as one text.
 
-use numalab_page::Style;
 use numalab_page::rows::Rows;
+use numalab_page::{Format, Style};
 use numalab_results::Report;
 
 /// Compares every format of a result with its golden file.
@@ -16,8 +16,8 @@ pub fn compare(name: &str, result: &impl Report) {
     let widest = lines.map(|line| line.chars().count()).max();
     assert!(widest <= Some(80), "{name} is {widest:?} wide:\n{text}");
     let none = || "none".to_owned();
-    let csv = result.csv().unwrap_or_else(none);
-    let openmetrics = result.openmetrics().unwrap_or_else(none);
+    let csv = result.exported(Format::Csv).unwrap_or_else(none);
+    let openmetrics = result.exported(Format::OpenMetrics).unwrap_or_else(none);
     let documented = numalab_results::gauges::documentation();
     for gauge in result.rows().iter().flat_map(Rows::gauges) {
         let row = format!("| `{}` | {} |", gauge.name, gauge.means);

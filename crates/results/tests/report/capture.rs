@@ -200,7 +200,7 @@ fn a_machine_file_and_a_run_are_shown_side_by_side() {
     };
     assert!(row("load latency from node 0 to node 1").ends_with("| ns | +10.0 % |"), "{page}");
     assert!(row("line within an L3 group, one way").ends_with("| – | ns | – |"), "{page}");
-    let csv = compared.document(names()).csv().expect("rows");
+    let csv = compared.document(names()).exported(numalab_page::Format::Csv).expect("rows");
     assert!(csv.starts_with("what,unit,file,result,difference_percent\n"), "{csv}");
     assert!(
         compared.document(names()).json().expect("JSON").contains("numalab/machine-comparison-2")

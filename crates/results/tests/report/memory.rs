@@ -1,6 +1,6 @@
 //! A memory emulator's report in every format.
 
-use numalab_page::Style;
+use numalab_page::{Format, Style};
 use numalab_record::MemoryReport;
 use numalab_results::Report;
 use proptest::prelude::*;
@@ -51,7 +51,7 @@ fn markdown_csv_and_html_have_the_same_figures() {
         "{}",
         report.page().markdown()
     );
-    let rows = report.csv().unwrap();
+    let rows = report.exported(Format::Csv).unwrap();
     assert_eq!(rows.lines().count(), 1 + 8);
     assert!(rows.contains("\nwalk,0,0,1,3000000,3000000,3000000,0,600000000,60000000\n"), "{rows}");
     let page = report.page().html();

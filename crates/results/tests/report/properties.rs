@@ -1,6 +1,6 @@
 //! Any run can be rendered: extreme values, hostile names, and cells that do not fit together.
 
-use numalab_page::Style;
+use numalab_page::{Format, Style};
 use numalab_record::*;
 use numalab_results::compare::{NamedRun, Tolerance, compare};
 use numalab_results::run::*;
@@ -244,7 +244,7 @@ proptest! {
         prop_assert!(!text.contains(controls));
         prop_assert!(text.lines().all(|line| line.chars().count() <= 80), "{}", text);
         prop_assert!(summary.json().is_ok());
-        let lines = summary.csv().unwrap().matches('\n').count();
+        let lines = summary.exported(Format::Csv).unwrap().matches('\n').count();
         prop_assert!(lines > document.cells.len());
         let _ = latency_table(&document);
     }

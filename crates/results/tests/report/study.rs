@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use numalab_page::Style;
+use numalab_page::{Format, Style};
 use numalab_record::Kind;
 use numalab_record::study::{
     Arm, CachedFile, Counted, EndReason, GuestPlace, JournalEntry, Published, Quantity, Setting,
@@ -46,7 +46,7 @@ fn a_command_s_time_is_that_of_the_samples_that_its_verdict_uses() {
 #[test]
 fn gauges_of_a_study_have_its_changes_and_verdicts() {
     let document = studies::two_by_two();
-    let text = StudySummary::of(&document).openmetrics().expect("gauges");
+    let text = StudySummary::of(&document).exported(Format::OpenMetrics).expect("gauges");
     let value = |name: &str, metric: &str, change: &str| {
         let labels = format!("metric=\"{metric}\",change=\"{change}\"");
         let line = text.lines().find(|line| line.starts_with(name) && line.contains(&labels));
@@ -666,7 +666,7 @@ fn the_texts_of_every_study_are_as_they_were() {
 fn the_csv_has_every_value_and_the_json_every_sample() {
     let document: StudyDocument = studies::two_by_two();
     let summary = StudySummary::of(&document);
-    let csv = summary.csv().unwrap();
+    let csv = summary.exported(Format::Csv).unwrap();
     assert_eq!(csv.lines().count(), 1 + document.samples().count());
     assert!(csv.contains(",again,") && csv.contains("foreign 120 of 2000 ms"), "{csv}");
     let json: serde_json::Value = serde_json::from_str(&summary.json().unwrap()).unwrap();

@@ -54,6 +54,6 @@ fn interrupted(journal: &Journal) -> Failure {
 fn write_reports(summary: &StudySummary<'_>, directory: &Path) -> Result<[PathBuf; 3], Failure> {
     let [markdown, html] = output::write_pages(summary, directory)?;
     let samples = directory.join(file::SAMPLES);
-    output::save(&samples, &summary.csv().unwrap_or_default())?;
+    output::save(&samples, &summary.exported(Format::Csv).unwrap_or_default())?;
     Ok([markdown, samples, html])
 }
