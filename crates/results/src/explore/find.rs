@@ -44,11 +44,11 @@ impl Explored {
 }
 
 /// A finding about memory placement, with the places that show it.
-pub type ExploreFinding = Finding<Advice, ProblemPlace>;
+pub type ExploreFinding = Finding<JudgedProblem, ProblemPlace>;
 
 /// A problem with its severity and remedy.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Advice {
+pub struct JudgedProblem {
     /// The severity of the problem.
     pub weight: Weight,
     #[serde(flatten)]
@@ -61,7 +61,7 @@ pub struct Advice {
     pub obstacle: Option<Obstacle>,
 }
 
-impl Advice {
+impl JudgedProblem {
     fn wrong(problem: Problem, remedy: Remedy) -> Self {
         Self::wrong_if(problem, Ok(remedy))
     }

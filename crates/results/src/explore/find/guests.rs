@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::process::MOSTLY;
 use super::process::apart::GAIN;
 use super::room::has_room;
-use super::{Advice, ExploreFinding, Obstacle, Problem, ProblemPlace, Remedy};
+use super::{ExploreFinding, JudgedProblem, Obstacle, Problem, ProblemPlace, Remedy};
 use crate::Finding;
 
 /// A problem of a guest's placement. Shares are 0 to 1.
@@ -74,7 +74,7 @@ fn remote_vcpus(view: &GuestsView, guest: &GuestView) -> Option<ExploreFinding> 
         }
     };
     let vcpus = remote.iter().map(|vcpu| ProblemPlace::Vcpu(vcpu.index)).collect();
-    let advice = Advice::wrong_if(Problem::Guest(problem), remedy);
+    let advice = JudgedProblem::wrong_if(Problem::Guest(problem), remedy);
     Some(Finding::new(advice).over(MOSTLY).shown_by(vcpus))
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::nodes::PLENTY;
 use super::room::has_room;
-use super::{Advice, ExploreFinding, Problem, ProblemPlace, Remedy};
+use super::{ExploreFinding, JudgedProblem, Problem, ProblemPlace, Remedy};
 use crate::Finding;
 
 /// Minimum share of free memory in pieces smaller than 2 MiB that is reported.
@@ -76,7 +76,7 @@ pub(super) fn findings(view: &HeapView) -> Vec<ExploreFinding> {
 fn contradiction(of: &HeapNode) -> Option<ExploreFinding> {
     let HeapNode { node, free_bytes, managed_bytes, .. } = *of;
     let problem = HeapProblem::HeapFreeExceeds { node, free_bytes, managed_bytes };
-    let finding = Finding::new(Advice::note(Problem::Heap(problem), None));
+    let finding = Finding::new(JudgedProblem::note(Problem::Heap(problem), None));
     let is_odd = managed_bytes > 0 && free_bytes > managed_bytes;
     is_odd.then(|| finding.shown_by(vec![ProblemPlace::Node(node)]))
 }
@@ -91,7 +91,8 @@ fn of_nodes(nodes: &[HeapNode]) -> Vec<ExploreFinding> {
         return Vec::new();
     };
     let found = |node: &HeapNode, problem, threshold| {
-        let finding = Finding::new(Advice::note(Problem::Heap(problem), None)).over(threshold);
+        let finding =
+            Finding::new(JudgedProblem::note(Problem::Heap(problem), None)).over(threshold);
         finding.shown_by(vec![ProblemPlace::Node(node.node)])
     };
     let mut findings = Vec::new();
@@ -123,7 +124,8 @@ fn spread_domains(xen: &XenHeap, room: &RoomByNode) -> Vec<ExploreFinding> {
         let known = domain.pages_by_node.values().fold(0, |sum: u64, of| sum.saturating_add(*of));
         if let Some(share) = spread::ratio(known, domain.total_pages).filter(|of| *of < ON_ONE) {
             let problem = HeapProblem::DomainIncomplete { domain: domain.domain, share };
-            let finding = Finding::new(Advice::note(Problem::Heap(problem), None)).over(ON_ONE);
+            let finding =
+                Finding::new(JudgedProblem::note(Problem::Heap(problem), None)).over(ON_ONE);
             return Some(finding.shown_by(vec![ProblemPlace::Domain(domain.domain)]));
         }
         (share < ON_ONE).then(|| {
@@ -133,7 +135,7 @@ fn spread_domains(xen: &XenHeap, room: &RoomByNode) -> Vec<ExploreFinding> {
             let domain = domain.domain;
             let problem = HeapProblem::DomainSpread { domain, node, share };
             let remedy = room.map(|()| Remedy::RecreateDomain { domain, node });
-            let advice = Advice::note_if(Problem::Heap(problem), remedy);
+            let advice = JudgedProblem::note_if(Problem::Heap(problem), remedy);
             Finding::new(advice).over(ON_ONE).shown_by(vec![ProblemPlace::Domain(domain)])
         })
     });

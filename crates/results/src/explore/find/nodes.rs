@@ -7,7 +7,7 @@ use numalab_topology::NodeId;
 use serde::Serialize;
 
 use super::room::has_room;
-use super::{Advice, ExploreFinding, Obstacle, Problem, ProblemPlace, Remedy};
+use super::{ExploreFinding, JudgedProblem, Obstacle, Problem, ProblemPlace, Remedy};
 use crate::Finding;
 
 /// Minimum share of free or reclaimable memory on another node for a full one to be reported.
@@ -95,7 +95,7 @@ pub(super) fn findings(view: &NodesView) -> Vec<ExploreFinding> {
     findings
 }
 
-fn of_node(node: &NodeView, advice: Advice) -> ExploreFinding {
+fn of_node(node: &NodeView, advice: JudgedProblem) -> ExploreFinding {
     Finding::new(advice).shown_by(vec![ProblemPlace::Node(node.node)])
 }
 
@@ -150,7 +150,7 @@ fn full(view: &NodesView, node: &NodeView) -> Option<ExploreFinding> {
             is_shared: node.shared_bytes.is_some_and(|bytes| bytes > total_bytes / 2),
         }),
     };
-    Some(of_node(node, Advice::wrong_if(Problem::Nodes(problem), remedy)).over(FULL))
+    Some(of_node(node, JudgedProblem::wrong_if(Problem::Nodes(problem), remedy)).over(FULL))
 }
 
 fn allocations_elsewhere(node: &NodeView) -> Option<ExploreFinding> {
@@ -179,7 +179,7 @@ fn allocations_elsewhere(node: &NodeView) -> Option<ExploreFinding> {
             })
         },
     );
-    Some(of_node(node, Advice::wrong_if(Problem::Nodes(problem), remedy)).over(MANY_FOREIGN))
+    Some(of_node(node, JudgedProblem::wrong_if(Problem::Nodes(problem), remedy)).over(MANY_FOREIGN))
 }
 
 /// Reclaims page cache, except on a node that is known to have little.
@@ -209,7 +209,7 @@ fn scattered(view: &NodesView, node: &NodeView) -> Option<ExploreFinding> {
         huge_page_bytes,
         movable_share: movable(node),
     };
-    let advice = Advice::note(Problem::Nodes(problem), Remedy::Compact { node: node.node });
+    let advice = JudgedProblem::note(Problem::Nodes(problem), Remedy::Compact { node: node.node });
     Some(of_node(node, advice).over(SCATTERED))
 }
 
@@ -240,7 +240,7 @@ fn without_reserved_pages(view: &NodesView) -> Vec<ExploreFinding> {
             let room = room(without);
             let room = has_room(&room, node, pages.saturating_mul(page_bytes));
             let remedy = room.map(|()| Remedy::ReservePages { node, page_bytes, pages });
-            of_node(without, Advice::note_if(Problem::Nodes(problem), remedy))
+            of_node(without, JudgedProblem::note_if(Problem::Nodes(problem), remedy))
         })
     };
     sizes.into_iter().filter_map(of_size).collect()

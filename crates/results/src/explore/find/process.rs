@@ -8,7 +8,7 @@ use numalab_topology::{DeviceKind, NodeId, NodeSet};
 use serde::Serialize;
 
 use super::room::has_room;
-use super::{Advice, ExploreFinding, Obstacle, Problem, ProblemPlace, Remedy};
+use super::{ExploreFinding, JudgedProblem, Obstacle, Problem, ProblemPlace, Remedy};
 use crate::Finding;
 
 /// Minimum amount of memory to be reported, in bytes.
@@ -147,7 +147,7 @@ fn unknown_nodes(view: &ProcessView) -> Option<ExploreFinding> {
     let nodes = nodes.into_iter().collect();
     let bytes = bytes.into_iter().fold(0, u64::saturating_add);
     let problem = ProcessProblem::UnknownNodes { nodes, bytes };
-    Some(Finding::new(Advice::note(Problem::Process(problem), None)))
+    Some(Finding::new(JudgedProblem::note(Problem::Process(problem), None)))
 }
 
 fn runs_on(view: &ProcessView) -> NodeSet {
@@ -170,7 +170,7 @@ fn bound_apart(view: &ProcessView) -> Option<ExploreFinding> {
     let bytes = spread::total(&bound);
     (bytes >= LEAST_BYTES && !runs_on.is_empty()).then(|| {
         let problem = ProcessProblem::BoundApart { nodes: bound.keys().copied().collect(), bytes };
-        Finding::new(Advice::note(Problem::Process(problem), None)).shown_by(places)
+        Finding::new(JudgedProblem::note(Problem::Process(problem), None)).shown_by(places)
     })
 }
 
@@ -191,7 +191,10 @@ fn remote_devices(view: &ProcessView) -> Vec<ExploreFinding> {
         let remedy = near(view, &device.name, near_node);
         let threads = view.threads.iter().filter(|thread| thread.node.is_some());
         let threads = threads.map(|thread| ProblemPlace::Thread(thread.thread)).collect();
-        Some(Finding::new(Advice::note_if(Problem::Process(problem), remedy)).shown_by(threads))
+        Some(
+            Finding::new(JudgedProblem::note_if(Problem::Process(problem), remedy))
+                .shown_by(threads),
+        )
     };
     view.devices.iter().filter_map(finding).collect()
 }
@@ -220,7 +223,7 @@ fn few_huge_pages(view: &ProcessView) -> Option<ExploreFinding> {
         HugePageMode::Always => Remedy::LookAtNodes,
     };
     let problem = ProcessProblem::FewHugePages { anonymous_bytes: sizes.anonymous, share, mode };
-    Some(Finding::new(Advice::note(Problem::Process(problem), remedy)).over(FEW_HUGE))
+    Some(Finding::new(JudgedProblem::note(Problem::Process(problem), remedy)).over(FEW_HUGE))
 }
 
 fn swapped(view: &ProcessView) -> Option<ExploreFinding> {
@@ -228,6 +231,6 @@ fn swapped(view: &ProcessView) -> Option<ExploreFinding> {
     let share = spread::ratio(sizes.swapped, sizes.swapped.saturating_add(sizes.resident))?;
     (share >= MUCH_SWAP && sizes.swapped >= LEAST_BYTES).then(|| {
         let problem = ProcessProblem::SwappedOut { bytes: sizes.swapped, share };
-        Finding::new(Advice::note(Problem::Process(problem), None)).over(MUCH_SWAP)
+        Finding::new(JudgedProblem::note(Problem::Process(problem), None)).over(MUCH_SWAP)
     })
 }

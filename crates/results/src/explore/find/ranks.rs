@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::process::apart::GAIN;
 use super::process::{LEAST_BYTES, MOSTLY};
-use super::{Advice, ExploreFinding, Problem, ProblemPlace, Remedy};
+use super::{ExploreFinding, JudgedProblem, Problem, ProblemPlace, Remedy};
 use crate::Finding;
 
 /// A thread is busy if it ran for at least the busiest thread's time divided by this.
@@ -71,7 +71,7 @@ fn shared_cpus(view: &RanksView) -> Option<ExploreFinding> {
     ranks.dedup();
     let problem = RanksProblem::CpusShared { cpus, threads: threads.len(), ranks };
     let places = threads.iter().map(|(_, thread)| ProblemPlace::Thread(thread.thread)).collect();
-    let advice = Advice::wrong(Problem::Ranks(problem), Remedy::SpreadThreads);
+    let advice = JudgedProblem::wrong(Problem::Ranks(problem), Remedy::SpreadThreads);
     Some(Finding::new(advice).shown_by(places))
 }
 
@@ -86,7 +86,9 @@ fn remote(rank: &RankView) -> Option<ExploreFinding> {
     let remedy = Remedy::LookAtProcess { process: rank.process };
     let threads = rank.threads.iter().map(|thread| ProblemPlace::Thread(thread.thread)).collect();
     Some(
-        Finding::new(Advice::wrong(Problem::Ranks(problem), remedy)).over(MOSTLY).shown_by(threads),
+        Finding::new(JudgedProblem::wrong(Problem::Ranks(problem), remedy))
+            .over(MOSTLY)
+            .shown_by(threads),
     )
 }
 

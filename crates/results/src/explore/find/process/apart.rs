@@ -11,7 +11,9 @@ use super::shared::{self, is_shared};
 use super::{LEAST_BYTES, MOSTLY, ProcessProblem, Touched, runs_on};
 use crate::Finding;
 use crate::explore::find::room::{has_room, spread_over};
-use crate::explore::find::{Advice, ExploreFinding, Obstacle, Problem, ProblemPlace, Remedy};
+use crate::explore::find::{
+    ExploreFinding, JudgedProblem, Obstacle, Problem, ProblemPlace, Remedy,
+};
 
 /// Minimum excess of the other node's share of the memory over that of the threads' own node. Where
 /// memory is spread evenly, no node is better for the threads.
@@ -73,7 +75,7 @@ pub(super) fn findings(view: &ProcessView) -> Vec<ExploreFinding> {
             false => remedy(view, (*node, *home), &apart.threads),
         };
         let threads = apart.threads.iter().map(|thread| ProblemPlace::Thread(thread.thread));
-        Finding::new(Advice::wrong_if(Problem::Process(problem), remedy))
+        Finding::new(JudgedProblem::wrong_if(Problem::Process(problem), remedy))
             .over(MOSTLY)
             .shown_by(threads.collect())
     };

@@ -7,7 +7,9 @@ use super::{LARGE_BYTES, MOSTLY, ProcessProblem, runs_on};
 use crate::Finding;
 use crate::explore::find::nodes::PLENTY;
 use crate::explore::find::room::{has_room, spread_over};
-use crate::explore::find::{Advice, ExploreFinding, Obstacle, Problem, ProblemPlace, Remedy};
+use crate::explore::find::{
+    ExploreFinding, JudgedProblem, Obstacle, Problem, ProblemPlace, Remedy,
+};
 
 /// Returns true for memory that other processes can use too.
 pub(super) fn is_shared(mapping: &MappingView) -> bool {
@@ -72,7 +74,7 @@ pub(super) fn crowding(view: &ProcessView) -> impl Iterator<Item = ExploreFindin
         let remedy = interleaved(view, of, &roomy);
         let (segment, bytes) = (name(of), spread::total(&of.bytes_by_node));
         let problem = ProcessProblem::SegmentCrowds { segment, bytes, nodes, share, roomy };
-        let advice = Advice::wrong_if(Problem::Process(problem), remedy);
+        let advice = JudgedProblem::wrong_if(Problem::Process(problem), remedy);
         Some(Finding::new(advice).over(FULL).shown_by(vec![ProblemPlace::Mapping(of.start)]))
     })
 }
@@ -97,7 +99,8 @@ pub(super) fn remote_files(view: &ProcessView) -> impl Iterator<Item = ExploreFi
             share,
             nodes: nodes.clone(),
         };
-        let advice = Advice::note_if(Problem::Process(problem), placed(view, of, &nodes, file));
+        let advice =
+            JudgedProblem::note_if(Problem::Process(problem), placed(view, of, &nodes, file));
         Some(Finding::new(advice).over(MOSTLY).shown_by(vec![ProblemPlace::Mapping(of.start)]))
     })
 }
