@@ -4,13 +4,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use numalab_page::Style;
+use numalab_page::{Format, Style};
 use numalab_record::{Document, file};
 use numalab_results::Report;
 use numalab_results::run::Summary;
 use tempfile::TempDir;
 
 use crate::command::{numalab_in, prints_in, refused};
+use crate::jq;
 use crate::schemas;
 
 /// Checks that each of these commands prints a document of its kind, and that `report` shows it
@@ -30,6 +31,15 @@ fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples")
 }
 
+#[test]
+fn the_documented_jq_lines_find_the_figures_of_a_run() {
+    let document = prints_in(&examples(), &["report", "run", "--format", "json"]);
+    let printed = jq::documented("run.json", &document);
+    assert_eq!(printed.len(), 3);
+    assert!(printed[0].contains("latency\t") && printed[1].contains("\"L1\""), "{printed:?}");
+    assert!(printed[2].contains("\"rows\""), "{printed:?}");
+}
+
 /// Its pages in Markdown and HTML are compared in `examples.rs`.
 #[test]
 fn a_kept_run_is_printed_as_the_text_the_rows_and_the_document_that_are_made_of_it() {
@@ -39,7 +49,7 @@ fn a_kept_run_is_printed_as_the_text_the_rows_and_the_document_that_are_made_of_
     let summary = Summary::of(&document);
     for (format, expected) in [
         ("text", summary.terminal(Style::Plain)),
-        ("csv", summary.csv().expect("rows")),
+        ("csv", summary.exported(Format::Csv).expect("rows")),
         ("json", summary.json().expect("JSON") + "\n"),
     ] {
         let printed = prints_in(&examples(), &["report", "run", "--format", format]);

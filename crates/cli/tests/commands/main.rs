@@ -5,6 +5,8 @@
 mod classes;
 #[path = "../common/command.rs"]
 mod command;
+#[path = "../common/jq.rs"]
+mod jq;
 #[path = "../common/schemas.rs"]
 mod schemas;
 

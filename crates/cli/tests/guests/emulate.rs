@@ -14,7 +14,7 @@ use std::process::{Command, Output};
 use crate::programs::lab::{Lab, lab, line_of};
 use serde_json::Value;
 
-use crate::schemas;
+use crate::{jq, schemas};
 
 /// Two nodes with small caches and no overlap of misses, so that figures follow from counts.
 const MACHINE: [&str; 8] =
@@ -82,6 +82,10 @@ fn memory_first_touched_by_one_thread_is_named_with_its_cost() {
     };
     assert_eq!((&region["cpu_node"], &region["memory_node"]), (&1.into(), &0.into()));
     assert!(taken.to_string().contains("\"--emulate\",\"2\",") && taken[0] != "", "{taken}");
+    let [figures] = &jq::documented("cost.json", &report.to_string())[..] else {
+        panic!("expected one line for cost.json")
+    };
+    assert!(figures.contains("remote_percent") && figures.contains("\"emulate\""), "{figures}");
     let output = lab.run(&MACHINE, &[&lab.program("placement"), "first"]);
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.contains("Remote memory costs"), "{text}");

@@ -2,6 +2,8 @@
 //! of its tests, so `scripts/test` runs each module in a process, several at once.
 #![forbid(unsafe_code)]
 
+#[path = "../common/jq.rs"]
+mod jq;
 #[path = "../common/killed.rs"]
 mod killed;
 #[path = "../common/schemas.rs"]
