@@ -36,7 +36,9 @@ use shapes::{modes, tails};
 pub use aa::AaArm;
 pub use best::BestTreatment;
 pub use contrasts::{Change, EffectKind, HeldLevel, LevelChange};
-pub use finding::{CostBound, EffectOf, OwnDifference, StudyFinding, StudyObservation};
+pub use finding::{
+    CostBound, EffectOf, MetricNoise, OwnDifference, StudyFinding, StudyObservation,
+};
 pub use guests::GuestMap;
 pub use pair::{PairRow, StudyPair};
 pub use published::{PublishedChange, PublishedMetric};

@@ -703,6 +703,34 @@ fn on_one_node(blocks: usize) -> StudyDocument {
 }
 
 #[test]
+fn a_factor_that_no_command_mentions_shows_the_noise_of_the_machine_first() {
+    let of_blocks = |blocks: usize| {
+        let metrics = vec![("copy", Quantity::lower("time", "s"))];
+        let (setting, variable) = ("label".to_owned(), "NUMALAB_LABEL".to_owned());
+        let made = studies::Made {
+            notices: vec![numalab_record::study::Notice::OnlyInEnvironment { setting, variable }],
+            ..studies::Made::of(vec![studies::choice("label", &["a", "b"])], metrics, blocks)
+        };
+        made.document(false, |_, block, treatment, _| studies::noise(5 * block + 70 * treatment))
+    };
+    let document = of_blocks(10);
+    let summary = StudySummary::of(&document);
+    let found = effect(&summary, "copy time", "label a → b").found.percent_interval();
+    let found = found.expect("an interval");
+    let farthest = found.lo.abs().max(found.hi.abs());
+    let unless = "No command mentions label (passed as NUMALAB_LABEL). Unless one reads it, nothing \
+                  differs between its levels, and";
+    let lead = summary.page().lead.remove(0);
+    assert_eq!(lead.name, "Answer");
+    let expected =
+        format!("{unless} changes of up to {farthest:.2} % (copy time) are noise of this machine.");
+    assert_eq!(lead.sentence, expected);
+    let few = of_blocks(2);
+    let lead = StudySummary::of(&few).page().lead.remove(0);
+    assert_eq!(lead.sentence, format!("{unless} the blocks are too few to bound the noise."));
+}
+
+#[test]
 fn a_treatment_without_effect_here_is_the_first_sentence_with_its_largest_cost() {
     let document = on_one_node(10);
     let summary = StudySummary::of(&document);

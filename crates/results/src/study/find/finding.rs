@@ -57,6 +57,15 @@ pub enum StudyObservation {
         /// The upper bound on its cost.
         cost: Option<CostBound>,
     },
+    /// No command mentions the factor under study, which is only passed as a variable.
+    Unmentioned {
+        /// The factor's name.
+        factor: String,
+        /// The variable that has its level.
+        variable: String,
+        /// The metric with the most noise; `None` if the blocks are too few.
+        noise: Option<MetricNoise>,
+    },
     /// The best of several treatments by the metric that answers the question.
     Best(BestTreatment),
     /// Figures were published for a metric, on another machine.
@@ -157,6 +166,15 @@ pub enum CostBound {
     },
 }
 
+/// The difference that a metric can show between runs in which nothing was changed.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct MetricNoise {
+    /// The workload and the metric.
+    pub metric: String,
+    /// The farther end of its interval in percent.
+    pub percent: f64,
+}
+
 /// The effects that the study could detect, judged by the baseline against itself.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -183,7 +201,8 @@ impl StudySummary<'_> {
     pub fn findings(&self) -> Vec<StudyFinding> {
         let best = self.best().map(|best| Finding::new(StudyObservation::Best(best)));
         let published = self.published().into_iter().map(StudyObservation::Published);
-        let first = [self.unanswered(), self.cannot_show(), best].into_iter().flatten();
+        let first = [self.unanswered(), self.cannot_show(), self.unmentioned(), best];
+        let first = first.into_iter().flatten();
         let walks = self.page_walks().into_iter().map(StudyObservation::PageWalks);
         let first = first.chain(published.chain(walks).map(Finding::new));
         let shapes = self.tails().chain(self.modes()).chain(self.incomplete());

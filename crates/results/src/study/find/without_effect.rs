@@ -1,9 +1,9 @@
-//! Studies of factors that cannot act on the machine they ran on.
+//! Studies of factors that cannot act on the machine they ran on, or that no command mentions.
 
 use numalab_record::study::Notice;
 use numalab_stats::{Direction, Ground, Interval};
 
-use super::{CostBound, StudyFinding, StudyObservation, StudySummary};
+use super::{CostBound, MetricNoise, StudyFinding, StudyObservation, StudySummary};
 use crate::Finding;
 
 impl StudySummary<'_> {
@@ -25,6 +25,26 @@ impl StudySummary<'_> {
         self.why_without_effect(&factor.name)?;
         let factor = factor.name.clone();
         Some(Finding::new(StudyObservation::CannotShow { factor, cost: self.cost() }))
+    }
+
+    /// Returns a finding if the study's only factor is a variable that no command mentions, so that
+    /// its levels are probably the same.
+    pub(super) fn unmentioned(&self) -> Option<StudyFinding> {
+        let [factor] = &self.document.run.factors[..] else { return None };
+        let variable = self.notices().into_iter().find_map(|notice| match notice {
+            Notice::OnlyInEnvironment { setting, variable } if *setting == factor.name => {
+                Some(variable.clone())
+            }
+            _ => None,
+        })?;
+        let farthest = |interval: Interval| interval.lo.abs().max(interval.hi.abs());
+        let noise = self.answers().filter_map(|(subject, effect)| {
+            let percent = farthest(effect.found.percent_interval()?);
+            Some(MetricNoise { metric: subject.title(), percent })
+        });
+        let noise = noise.max_by(|a, b| a.percent.total_cmp(&b.percent));
+        let factor = factor.name.clone();
+        Some(Finding::new(StudyObservation::Unmentioned { factor, variable, noise }))
     }
 
     /// Bounds the cost on the metric that answers the question, or else on the one with the loosest

@@ -10,8 +10,8 @@ use super::{published, walks, words};
 use crate::label::{self, change_words};
 use crate::shape::Tail;
 use crate::study::{
-    BestTreatment, CostBound, EffectKind, EffectOf, OwnDifference, StudyFinding, StudyObservation,
-    StudySummary,
+    BestTreatment, CostBound, EffectKind, EffectOf, MetricNoise, OwnDifference, StudyFinding,
+    StudyObservation, StudySummary,
 };
 use crate::system::no_effect;
 
@@ -35,6 +35,9 @@ pub(super) fn said(finding: &StudyFinding, summary: &StudySummary<'_>) -> Lead {
         }
         StudyObservation::CannotShow { factor, cost } => {
             odd("Answer", cannot_show(factor, cost.as_ref(), summary))
+        }
+        StudyObservation::Unmentioned { factor, variable, noise } => {
+            plain("Answer", unmentioned(factor, variable, noise.as_ref()))
         }
         StudyObservation::Best(found) => best(found),
         StudyObservation::Published(found) => published::lead(found),
@@ -204,6 +207,23 @@ fn cannot_show(factor: &str, cost: Option<&CostBound>, summary: &StudySummary<'_
         ),
     };
     format!("{factor} cannot show an effect here ({why}); {cost}.")
+}
+
+/// Describes levels that are the same as far as the study knows: `No command mentions label (passed as
+/// NUMALAB_LABEL). Unless one reads it, nothing differs between its levels, and changes of up to 24.2 %
+/// (copy time) are noise of this machine.`
+fn unmentioned(factor: &str, variable: &str, noise: Option<&MetricNoise>) -> String {
+    let noise = match noise {
+        None => "the blocks are too few to bound the noise".to_owned(),
+        Some(MetricNoise { metric, percent }) => format!(
+            "changes of up to {} ({metric}) are noise of this machine",
+            words::unsigned(*percent)
+        ),
+    };
+    format!(
+        "No command mentions {factor} (passed as {variable}). Unless one reads it, nothing differs \
+         between its levels, and {noise}."
+    )
 }
 
 fn against_itself(

@@ -22,6 +22,7 @@ pub(super) fn lead(summary: &StudySummary<'_>) -> Vec<Lead> {
     });
     let cannot_show = said(|what| matches!(what, StudyObservation::CannotShow { .. }));
     let cannot = !cannot_show.is_empty();
+    let unmentioned = said(|what| matches!(what, StudyObservation::Unmentioned { .. }));
     let answer = levels::answer(summary)
         .or_else(|| against::answer(summary))
         .or_else(|| words::answer(summary));
@@ -53,6 +54,7 @@ pub(super) fn lead(summary: &StudySummary<'_>) -> Vec<Lead> {
     unanswered
         .into_iter()
         .chain(cannot_show)
+        .chain(unmentioned)
         .chain(best_of_many)
         .chain(answer)
         .chain(first)
