@@ -19,4 +19,5 @@ mod replay;
 mod reports;
 mod self_test;
 mod surface;
+mod three_tiers;
 mod tiers;

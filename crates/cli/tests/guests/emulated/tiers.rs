@@ -111,7 +111,7 @@ pub fn probed(answer: &Answer, part: &str) -> impl Fn(&str) -> f64 {
 }
 
 /// Returns the figures of a probe or a sample by name.
-fn figures(value: serde_json::Value) -> impl Fn(&str) -> f64 {
+pub fn figures(value: serde_json::Value) -> impl Fn(&str) -> f64 {
     move |name| {
         let mut of = value["readings"].as_array().expect("readings").iter();
         let reading = of.find(|reading| reading["metric"] == name);
