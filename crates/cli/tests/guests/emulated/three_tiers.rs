@@ -1,6 +1,6 @@
 //! Three tiers, and a hot set that moves: what becomes hot is promoted, what is cold makes room.
 
-use super::lab::{Lab, assert_near, is_long_or_not_run};
+use super::lab::{Lab, assert_near};
 use super::tiers::figures;
 
 const ARGUMENTS: [&str; 8] = [
@@ -25,9 +25,6 @@ numalab knobs run numa_balancing=2 demotion=true memory_reclaim=1M -- \\
 
 #[test]
 fn a_hot_set_that_moves_is_promoted_and_cold_pages_are_demoted_between_three_tiers() {
-    if !is_long_or_not_run("a guest with three tiers") {
-        return;
-    }
     let Some(answer) = Lab::open().guest(&ARGUMENTS, SCRIPT) else { return };
     let probed: serde_json::Value =
         serde_json::from_str(&answer.part("moves").join("\n")).expect("JSON");
