@@ -2,13 +2,13 @@
 //! of all lines of a set but the most recent one.
 //!
 //! Each level holds the lines last requested from it. Stores allocate a line like loads, and a line
-//! that was stored to goes back to the next level when it is evicted. Shared caches compute the set
-//! from all bits of an address, like processors that distribute lines over slices (C. Maurice et al.,
-//! "Reverse Engineering Intel Last-Level Cache Complex Addressing Using Performance Counters", RAID
-//! 2015): lines at distances of a power of two fall into different sets. If the host has small pages,
-//! the frames behind a guest's pages are scattered in a core's own caches: an address shares only its
-//! offset in a page with its frame, so lines that are whole pages apart share the few sets with that
-//! offset.
+//! that was stored to goes back to the next level when it is evicted. Processors distribute the lines of
+//! shared caches over slices by a hash of all bits of an address (C. Maurice et al., "Reverse Engineering
+//! Intel Last-Level Cache Complex Addressing Using Performance Counters", RAID 2015), and the lowest bits
+//! select the set of a slice: lines at one offset in their pages share few sets (on a Zen 4, 8 MiB of lines
+//! that are 256 bytes apart do not stay in 32 MiB, and 8 MiB in a row do). If the host has small pages, the
+//! frames behind a guest's pages are scattered in a core's own caches: an address shares only its offset in a
+//! page with its frame.
 
 mod sets;
 
@@ -53,8 +53,8 @@ impl Cache {
     pub fn new(level: &CacheLevel) -> Self {
         let shift = level.line_bytes.max(1).trailing_zeros();
         let cache = Self::of_lines(level.size_bytes >> shift, level.ways, shift);
-        let bits = cache.sets.ilog2().max(1);
-        let sets_by = if level.scope == Scope::Group { Sets::All(bits) } else { Sets::Lowest };
+        let is_sliced = level.scope == Scope::Group;
+        let sets_by = if is_sliced { Sets::sliced(cache.sets) } else { Sets::Lowest };
         let others = Others::of(level);
         Self { sets_by, others, ..cache }
     }

@@ -166,7 +166,7 @@ impl Pipeline {
             window: Window::new(core.instructions),
             queue: StoreQueue::new(core.store_queue()),
             schedulers: core.schedulers(),
-            fills: Fills::new(core.line_ns().map(ps), ps(core.far_line_ns())),
+            fills: Fills::new(core.line_ns().map(ps), core.far_line_ns().map(ps)),
             sets: Sets::new(ps(core.set_line_ns()), core.store_queue()),
             combining: Combining::new(core.misses),
             stores: core.stores(),

@@ -87,10 +87,11 @@ impl Core {
         cycles.map(|cycles| cycles * self.cycle_ns())
     }
 
-    /// Returns the time between two lines that arrive from beyond its own caches, in ns.
-    pub(crate) fn far_line_ns(&self) -> f64 {
-        let cycles = self.timing.map_or(0.0, |timing| timing.family.far_line_cycles());
-        cycles * self.cycle_ns()
+    /// Returns the time between two lines that arrive from beyond its own caches, in ns, for lines in
+    /// a row and others.
+    pub(crate) fn far_line_ns(&self) -> [f64; 2] {
+        let cycles = self.timing.map_or([0.0; 2], |timing| timing.family.far_line_cycles());
+        cycles.map(|cycles| cycles * self.cycle_ns())
     }
 
     /// Returns the time between two lines that arrive in one set of the nearest cache, in ns.

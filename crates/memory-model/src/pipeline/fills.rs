@@ -25,9 +25,9 @@ pub struct Fills {
     /// start of the next line.
     each_ps: [u64; 2],
     next_ps: u64,
-    /// Time between two lines from beyond the core's own caches, and the earliest start of the next
-    /// one.
-    far_each_ps: u64,
+    /// Times between two lines from beyond the core's own caches, for lines in a row and others,
+    /// and the earliest start of the next one.
+    far_each_ps: [u64; 2],
     far_next_ps: u64,
 }
 
@@ -58,7 +58,7 @@ fn bit(line: u64) -> (usize, u64) {
 impl Fills {
     /// Creates an empty set, with these times between two lines, between two for which modified ones go
     /// back, and between two from beyond the core's own caches.
-    pub fn new(each_ps: [u64; 2], far_each_ps: u64) -> Self {
+    pub fn new(each_ps: [u64; 2], far_each_ps: [u64; 2]) -> Self {
         Self { each_ps, far_each_ps, ..Self::default() }
     }
 
@@ -106,6 +106,11 @@ impl Fills {
         self.next_ps
     }
 
+    /// Records that the last line from beyond the core's own caches was not one of several in a row.
+    pub fn far_without_stream(&mut self) {
+        self.far_next_ps += self.far_each_ps[1] - self.far_each_ps[0];
+    }
+
     /// Returns the time from `issue_ps` on at which no other line begins: addresses that become known at the
     /// same time wait for one another.
     fn free_ps(&self, issue_ps: u64) -> u64 {
@@ -138,7 +143,7 @@ impl Fills {
         }
         if miss.is_far {
             let next_ps = self.far_next_ps.max(now_ps);
-            self.far_next_ps = next_ps + self.far_each_ps;
+            self.far_next_ps = next_ps + self.far_each_ps[0];
             begins_ps = begins_ps.max(next_ps);
         }
         loop {
@@ -165,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_line_that_comes_again_delays_the_next_one() {
-        let mut fills = Fills::new([10, 12], 0);
+        let mut fills = Fills::new([10, 12], [0; 2]);
         let mut writes = Combining::new(2);
         assert_eq!([fills.again_ps(100), fills.again_ps(100)], [112, 124]);
         assert_eq!(fills.room_ps((2, &mut writes, NEAR), (100, 100)), 124);
@@ -189,7 +194,7 @@ mod tests {
 
     #[test]
     fn lines_whose_addresses_become_known_at_the_same_time_come_one_after_the_other() {
-        let (mut fills, mut writes) = (Fills::new([10, 30], 0), Combining::new(9));
+        let (mut fills, mut writes) = (Fills::new([10, 30], [0; 2]), Combining::new(9));
         let mut begins_ps = |line, issue_ps| {
             let begin_ps = fills.room_ps((9, &mut writes, NEAR), (0, issue_ps));
             fills.add(line, (begin_ps, begin_ps + 100));
@@ -201,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_line_for_which_another_one_goes_back_keeps_the_next_one_waiting_longer() {
-        let (mut fills, mut writes) = (Fills::new([10, 30], 0), Combining::new(2));
+        let (mut fills, mut writes) = (Fills::new([10, 30], [0; 2]), Combining::new(2));
         let mut room_ps =
             |goes_back| fills.room_ps((9, &mut writes, Miss { goes_back, ..NEAR }), (0, 0));
         assert_eq!([false, false, true, false].map(&mut room_ps), [0, 10, 20, 50]);
@@ -209,9 +214,12 @@ mod tests {
 
     #[test]
     fn lines_from_beyond_the_cores_own_caches_come_at_their_own_rate() {
-        let (mut fills, mut writes) = (Fills::new([10, 30], 40), Combining::new(2));
+        let (mut fills, mut writes) = (Fills::new([10, 30], [40, 60]), Combining::new(2));
         let mut room_ps = |is_far| fills.room_ps((9, &mut writes, Miss { is_far, ..NEAR }), (0, 0));
         let far = [true, true, false, false, true];
         assert_eq!(far.map(&mut room_ps), [0, 40, 20, 30, 80], "those of the L2 pass others");
+        fills.far_without_stream();
+        let of = (9, &mut writes, Miss { is_far: true, ..NEAR });
+        assert_eq!(fills.room_ps(of, (0, 0)), 140, "the last one was not one of several in a row");
     }
 }

@@ -9,15 +9,26 @@ pub(super) const LINES_OF_PAGE: u64 = 64;
 impl Pipeline {
     /// Returns the remaining time of a miss that begins at `now_ps` and takes `takes_ps` in total,
     /// by this instruction: the line may have been prefetched. The result is at
-    /// least the time of a hit in the nearest cache.
+    /// least the time of a hit in the nearest cache. Only lines in a row are requested by a cache behind the
+    /// nearest one, and so without its fill buffers.
     #[inline]
     pub fn left_ps(
         &mut self,
         (by, line): (Option<&'static Accessor>, u64),
         now_ps: u64,
-        (takes_ps, nearest_ps): (u64, u64),
+        (takes_ps, nearest_ps, is_far): (u64, u64, bool),
     ) -> u64 {
-        let foreseen_ps = self.foreseen_ps(by, line, now_ps);
+        let streamed_ps = self.streams.as_mut().map_or(now_ps, |of| of.asked_ps(line, now_ps));
+        let mut foreseen_ps = self.foreseen_ps(by, line, now_ps);
+        if is_far && streamed_ps >= now_ps {
+            self.fills.far_without_stream();
+        }
+        if let Some(strides) = &mut self.strides
+            && foreseen_ps < streamed_ps
+        {
+            let each_ps = takes_ps / u64::from(self.core.misses);
+            foreseen_ps = strides.gets_buffer_ps(foreseen_ps, each_ps).min(now_ps);
+        }
         if let (Some(by), Some(strides)) = (number(by), &mut self.strides) {
             strides.add(by, line, now_ps);
         }
@@ -26,7 +37,6 @@ impl Pipeline {
             _ => now_ps,
         };
         let strayed_ps = self.strayed_ps(by, now_ps);
-        let streamed_ps = self.streams.as_mut().map_or(now_ps, |of| of.asked_ps(line, now_ps));
         let asked_ps = streamed_ps.min(foreseen_ps).min(near_ps).min(strayed_ps);
         takes_ps.saturating_sub(now_ps.saturating_sub(asked_ps)).max(nearest_ps)
     }

@@ -118,7 +118,7 @@ impl Pipeline {
             (Line::Farther { miss, is_taken }, _) if is_taken || under_way.is_none() => {
                 begin_ps = self.room_ps((miss, number), virtual_line, begin_ps);
                 issue_ps = issue_ps.max(begin_ps - translation_ps);
-                let takes = (fetch(begin_ps), nearest_ps);
+                let takes = (fetch(begin_ps), nearest_ps, miss.is_far);
                 let left_ps = self.left_ps((act.by, virtual_line), begin_ps, takes);
                 self.fill(number, (begin_ps, begin_ps + left_ps), act);
                 left_ps

@@ -1,5 +1,7 @@
 //! Speed of a core's instructions: the time to issue a block, and latencies of results.
 
+use alloc::vec::Vec;
+
 use super::operands::{Ends, Operands, Order, Registers};
 use super::parts::Parts;
 use crate::cost::ps;
@@ -165,11 +167,14 @@ impl Speeds {
             }
     }
 
-    /// Returns the extra time of the increment at a position of a block over its latency: older
-    /// instructions that wait for the same counter take the units first.
+    /// Returns the extra time of the increment or multiplication at a position of a block over its latency:
+    /// older instructions that wait for the same value take the units first.
     pub(super) fn crowding_ps(&self, block: &[Operands], at: usize) -> u64 {
         let Some(units) = self.family.and_then(Family::crowded_units) else { return 0 };
         let one = &block[at];
+        if one.class == Class::Multiply {
+            return older_products(block, at) * self.between_ps[Class::Multiply as usize];
+        }
         let counter = one.writes.less(Registers::FLAGS);
         let is_arithmetic = |one: &Operands| {
             !one.memory
@@ -322,6 +327,28 @@ impl Speeds {
             if before.is_empty() { 0 } else { begins_ps + self.takes(before, 1).all_ps() };
         before_ps + (bytes * line_ps / 64).max(1)
     }
+}
+
+/// Returns the number of multiplications of a loop's block that wait for the same value as the one at a
+/// position, and are older: they read a register, or a copy of it, after it was last written.
+fn older_products(block: &[Operands], at: usize) -> u64 {
+    let reads = block[at].reads.less(Registers::FLAGS);
+    let older = (1..block.len()).map(|back| (at + block.len() - back) % block.len());
+    let since: Vec<usize> =
+        older.take_while(|&other| block[other].writes.less(reads) == block[other].writes).collect();
+    let is_known =
+        since.len() + 1 < block.len() || block[at].writes.less(reads) != block[at].writes;
+    if !is_known || !block.last().is_some_and(|last| last.jumps) {
+        return 0;
+    }
+    let (mut same, mut products) = (reads, 0);
+    for other in since.into_iter().rev().map(|other| &block[other]) {
+        let uses = other.reads.less(same) != other.reads;
+        products += u64::from(uses && other.class == Class::Multiply);
+        let is_copy = uses && other.class == Class::Move && !other.memory;
+        same = if is_copy { same | other.writes } else { same.less(other.writes) };
+    }
+    products
 }
 
 #[cfg(test)]

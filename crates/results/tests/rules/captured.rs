@@ -353,6 +353,25 @@ fn a_saturated_curve_becomes_one_of_rising_traffic_and_latency() {
 }
 
 #[test]
+fn what_others_add_under_a_light_load_is_not_part_of_a_curve() {
+    let mut cells = saturated();
+    let light =
+        [under_load(Some(4000), 280.0, Some(0.2)), under_load(Some(2000), 320.0, Some(0.4))];
+    cells.splice(1..1, light);
+    let captured = capture(&document(cells));
+    // Without load 100 ns, under 1 and 2 % of the traffic 280 and 320: 200 ns are of others.
+    let points = vec![
+        (0.0, 100.0),
+        (200.0, 100.0),
+        (400.0, 120.0),
+        (12_000.0, 120.0),
+        (15_000.0, 120.0),
+        (19_200.0, 120.0),
+    ];
+    assert_eq!(captured.figures.memory.load[0].curves[0].points, points);
+}
+
+#[test]
 fn a_node_without_a_curve_has_a_reason() {
     let why = |cells| {
         let captured = capture(&document(cells));

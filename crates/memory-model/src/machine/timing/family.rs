@@ -379,12 +379,14 @@ impl Family {
 
     /// Returns the cycles between lines from beyond the L2, if known: measured on a Zen 3, 1.27 to
     /// 1.35 ns at 3.1 GHz for reads of 1 to 4 MiB in order, and by 20 and 24 chases side by side, and on a
-    /// Zen 4, 2.4 for reads and for stores of 2 to 8 MiB in order; assumed for earlier Zens.
-    pub(crate) fn far_line_cycles(self) -> f64 {
+    /// Zen 4, 2.4 for reads and for stores of 2 to 8 MiB in order; assumed for earlier Zens. The second is for
+    /// other lines: on a Zen 4, 3.6 for independent loads of 4 to 6 MiB at random, and 3.4 to 4.2 of 8 MiB with
+    /// lines between them.
+    pub(crate) fn far_line_cycles(self) -> [f64; 2] {
         match self {
-            Self::Zen4 => 2.4,
-            _ if self.is_zen() => 4.0,
-            _ => 0.0,
+            Self::Zen4 => [2.4, 3.6],
+            _ if self.is_zen() => [4.0; 2],
+            _ => [0.0; 2],
         }
     }
 

@@ -104,6 +104,27 @@ fn additions_that_wait_for_a_counter_take_the_units_before_its_increment_does_on
 }
 
 #[test]
+fn a_product_waits_for_an_older_one_of_the_same_value_in_a_loop_on_zen_4() {
+    // imul $3,%eax,%eax; add $7,%eax; mov %eax,%ecx; imul %rdx,%rcx; jne
+    let step: [&[u8]; 2] = [&[0x6b, 0xc0, 3], &[0x83, 0xc0, 7]];
+    let copy: &[u8] = &[0x89, 0xc1];
+    let (product, sum, back): (&[u8], &[u8], &[u8]) =
+        (&[0x48, 0x0f, 0xaf, 0xca], &[0x48, 0x01, 0xd1], &[0x75, 0xf0]);
+    let chain_ps = |family, code: &[&[u8]]| {
+        let flow = Flow::at(code.iter().map(|bytes| decode(bytes)), (0, 32), &speeds(family));
+        let of_step = flow.results.iter().find(|(number, _)| *number == 0);
+        let mut registers = crate::pipeline::late::Late::default();
+        registers.set(0, 100_000);
+        of_step.unwrap().1.known_ps(0, &registers, &Default::default()) - 100_000
+    };
+    let of = |family, used, ends| chain_ps(family, &[step[0], step[1], copy, used, ends]);
+    assert_eq!(of(Family::Zen4, product, back), 5000);
+    assert_eq!(of(Family::Zen4, sum, back), 4000, "no product");
+    assert_eq!(of(Family::Zen4, product, copy), 4000, "no loop");
+    assert_eq!(of(Family::Zen3, product, back), 4000);
+}
+
+#[test]
 fn an_address_of_two_registers_delays_a_load_on_zen_1() {
     let pair = decode(&[0x48, 0x8b, 0x1c, 0x3b]);
     let one = decode(&[0x48, 0x8b, 0x1b]);

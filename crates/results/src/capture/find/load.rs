@@ -4,10 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use numalab_formats::machine_toml::LoadFigures;
 use numalab_memory_model::curve::Curve;
+use numalab_stats::median;
 use numalab_topology::{Machine, NodeId, NodeSet};
 
 use super::{NoLoad, Remark};
 use crate::run::{LoadedCurve, Summary};
+
+/// Share of a curve's traffic up to which memory is as fast as without load.
+const LIGHT: f64 = 0.05;
 
 /// The memory's node, and the cpus' node if a link was loaded.
 type LoadedPath = (NodeId, Option<NodeId>);
@@ -72,7 +76,8 @@ pub fn curve_families(summary: &Summary<'_>) -> Vec<CurveFamily> {
         let first = family.first()?;
         let homes = first.cell.load.iter().filter_map(|worker| machine.cpu(worker.cpu)?.node);
         let mut curves = Vec::new();
-        family.iter().filter_map(curve).for_each(|curve| add(&mut curves, curve));
+        let as_measured = family.iter().filter_map(|loaded| curve(loaded, 0.0));
+        as_measured.for_each(|curve| add(&mut curves, curve));
         let (node, from) = (first.cell.chaser.node, homes.collect());
         (!curves.is_empty()).then_some(CurveFamily { node, from, curves })
     };
@@ -97,18 +102,32 @@ fn usable(loaded: &LoadedCurve<'_>) -> Result<Curve, NoLoad> {
     let most_mb_s = loaded.peak.map_or(0.0, |peak| peak.gb_per_s * 1000.0);
     match (loaded.doubt, loaded.saturation) {
         (Some(_), _) => Err(NoLoad::Doubtful),
-        (None, Some(_)) => curve(loaded).ok_or(NoLoad::Doubtful),
+        (None, Some(_)) => curve(loaded, others_ns(loaded)).ok_or(NoLoad::Doubtful),
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a bandwidth")]
         (None, None) => Err(NoLoad::NotSaturated { most_mb_s: most_mb_s.round() as u64 }),
     }
 }
 
-/// Returns points of rising traffic, with latency forced to rise as well; points beyond the peak,
-/// where more load moves less, are dropped.
-fn curve(loaded: &LoadedCurve<'_>) -> Option<Curve> {
+/// Returns the latency that other users of the machine added to a curve: its rise under a load that is too
+/// light to cause one.
+fn others_ns(loaded: &LoadedCurve<'_>) -> f64 {
+    let most = loaded.points.iter().map(|point| point.traffic_gb_per_s).fold(0.0, f64::max);
+    let is_light = |traffic: f64| traffic > 0.0 && traffic <= LIGHT * most;
+    let light = loaded.points.iter().filter(|point| is_light(point.traffic_gb_per_s));
+    let light: Vec<f64> = light.map(|point| point.latency.median).collect();
+    let idle = loaded.points.iter().find(|point| point.traffic_gb_per_s == 0.0);
+    let both = median(&light).zip(idle);
+    both.map_or(0.0, |(light_ns, idle)| (light_ns - idle.latency.median).max(0.0))
+}
+
+/// Returns points of rising traffic, with latency forced to rise as well and without this much in all points
+/// under load; points beyond the peak, where more load moves less, are dropped.
+fn curve(loaded: &LoadedCurve<'_>, others_ns: f64) -> Option<Curve> {
     let mut points: Vec<(f64, f64)> = Vec::new();
     for point in &loaded.points {
-        let (mb_s, ns) = (tenths(point.traffic_gb_per_s * 1000.0), tenths(point.latency.median));
+        let others_ns = if point.traffic_gb_per_s > 0.0 { others_ns } else { 0.0 };
+        let ns = tenths(point.latency.median - others_ns);
+        let mb_s = tenths(point.traffic_gb_per_s * 1000.0);
         match points.last() {
             Some(last) if mb_s <= last.0 => {}
             Some(last) => points.push((mb_s, ns.max(last.1))),
