@@ -12,7 +12,7 @@ use std::fmt;
 use numalab_host::Root;
 
 pub use error::IdentityError;
-use innermost::{innermost, last, outers, pytorch_within};
+use innermost::{innermost, last, outers, pmix_within, pytorch_within};
 pub use jobs::not_a_rank;
 use launchers::Variables;
 pub use launchers::{LOCAL_RANK, LOCAL_SIZE, Launcher, RANK, SIZE};
@@ -205,13 +205,22 @@ impl Task {
         let is_of_pals = [self.launcher, other.launcher].contains(&Launcher::Pals);
         let sizes = self.size().zip(other.size());
         let local_ranks = self.local_rank().zip(other.local_rank());
-        // An mpirun of one library within that of another can give the same numbers.
+        // An mpirun of one library within that of another can give the same numbers. MVAPICH's Hydra
+        // sets both of its names.
         let is_of_mpi = |task: &Self| {
             matches!(task.launcher, Launcher::OpenMpi | Launcher::Hydra | Launcher::Mvapich)
         };
-        let is_nested = self.launcher != other.launcher && is_of_mpi(self) && is_of_mpi(other);
+        let is_of_mvapich = self.launcher == Launcher::Mvapich
+            && other.launcher == Launcher::Hydra
+            && local_ranks.is_some_and(|(own, other)| own == other)
+            && self.local_size() == other.local_size();
+        let is_nested = self.launcher != other.launcher
+            && is_of_mpi(self)
+            && is_of_mpi(other)
+            && !is_of_mvapich;
         self.rank() == other.rank()
             && !is_nested
+            && self.launcher != Launcher::Pmix
             && match sizes {
                 Some((own, other)) => own == other,
                 None => is_of_pals && local_ranks.is_none_or(|(own, other)| own == other),
@@ -332,6 +341,7 @@ pub fn detect(
             None => last(look)?,
         },
     };
+    let found = found.map(|task| pmix_within(task, look, nearest)).transpose()?;
     let found = found.map(|task| pytorch_within(task, look));
     let within_all = |task: Task| {
         let own = task.rank.0;

@@ -290,6 +290,19 @@ fn load_to_use_is_a_few_adds_and_atomic_additions_take_time() {
     assert!(!atomic.is_empty() && atomic.iter().all(|ns| *ns > 0.0), "{atomic:?}");
 }
 
+/// Regression: a sample's faults and processes evicted the buffer, so that an L1 of 4 cycles had 4.03 in
+/// the next ones, 4.7 where neighbours leave no L3, and a page told of 5.
+#[test]
+fn loads_hit_the_l1_in_every_sample_of_a_core() {
+    let machine = machine();
+    let scope = Scope::new(&machine, None, None).expect("something is usable");
+    let document = measured(&[Cell::of(Experiment::Core(CoreCell { cpu: scope.cpus[0] }))]);
+    let ratios = document.cells[0].values(Metric::LoadToUse);
+    // The ratio is a whole number of cycles; many samples may be of a loaded machine.
+    let whole = |ratio: &&f64| (*ratio / ratio.round() - 1.0).abs() < 0.005;
+    assert!(3 * ratios.iter().filter(whole).count() >= ratios.len(), "{ratios:?}");
+}
+
 #[test]
 fn cells_measured_before_an_interruption_are_not_measured_again() {
     let directory = tempfile::tempdir().expect("a directory for results");

@@ -157,15 +157,23 @@ fn a_fault_of_8_deviations_is_found_on_up_to_a_third_of_the_hosts() {
     }
 }
 
+/// The table is about parts of hosts; faults of all memory are found at less, as they stand out from the
+/// host's caches.
 #[test]
-fn the_table_of_detectable_faults_holds_for_planted_ones() {
+fn the_table_of_detectable_faults_holds_for_planted_ones_of_a_node() {
     let keys = keys();
     let hosts = fleet(60, 0, 0.0, Noise::Normal, &mut Rng::new(5));
     let said = analyse(&keys, &hosts).detection;
     for shift in [4.0, 8.0] {
         let point = said.iter().find(|point| point.shift == shift).unwrap();
         let found = (0..repeats(10)).filter(|seed| {
-            let hosts = fleet(60, 1, shift, Noise::Normal, &mut Rng::new(100 + seed));
+            let mut hosts = fleet(60, 0, 0.0, Noise::Normal, &mut Rng::new(100 + seed));
+            let of_node = |key: usize| {
+                (keys[key].family, keys[key].memory_node) == (Family::MemoryLatency, Some(0))
+            };
+            for (_, value) in hosts[0].medians.iter_mut().filter(|(key, _)| of_node(*key)) {
+                *value *= (0.01 * shift).exp();
+            }
             analyse(&keys, &hosts).claims.iter().any(|claim| claim.host == "host000")
         });
         let found = found.count() as f64 / repeats(10) as f64;
@@ -326,24 +334,38 @@ fn bad_hosts_are_found_and_kinds_are_not_named() {
     }
 }
 
-/// A bad host of a fast kind looks like a good one of a slower kind unless a setting tells them apart.
+/// A bad host of a fast kind looks like a good one of a slower kind by each family alone; relative to each
+/// other, families differ by less than hosts do.
 #[test]
-fn bad_hosts_that_resemble_a_slower_kind_are_missed_and_no_healthy_one_is_named() {
-    let two = |apart: f64| [(0.6, 1.0), (0.4, 1.0 + apart)];
-    for (apart, slower, recorded) in [(0.03, 1.06, true), (0.03, 1.06, false), (0.1, 1.15, false)] {
+fn bad_hosts_that_resemble_a_slower_kind_are_found_and_no_healthy_one_is_named() {
+    let two = |apart: f64| vec![(0.6, 1.0), (0.4, 1.0 + apart)];
+    let three = |apart: f64| vec![(0.4, 1.0), (0.3, 1.0 + apart), (0.3, 1.0 + 2.0 * apart)];
+    // The least share of the bad hosts of all three fleets together; three kinds as far apart as hosts
+    // are bad hide most.
+    let cases = [
+        (two(0.03), 1.06, true, 0.95),
+        (two(0.03), 1.06, false, 0.3),
+        (two(0.06), 1.15, false, 0.95),
+        (two(0.1), 1.15, false, 0.85),
+        (three(0.03), 1.15, false, 0.85),
+        (three(0.05), 1.15, false, 0.7),
+        (three(0.1), 1.15, false, 0.0),
+    ];
+    for (shape, slower, recorded, least) in cases {
+        let (mut all, mut hosts) = (0.0, 0.0);
         for bad in [1, 4, 12] {
-            let (found, wrong) = discoveries(&two(apart), (bad, slower), recorded);
+            let (found, wrong) = discoveries(&shape, (bad, slower), recorded);
             println!(
-                "kinds {apart} apart, recorded: {recorded}, {bad} of 200 bad by {slower}: {:.0} % \
+                "kinds {shape:?}, recorded: {recorded}, {bad} of 200 bad by {slower}: {:.0} % \
                  found, {:.1} % of those named are healthy",
                 100.0 * found,
                 100.0 * wrong
             );
-            assert!(
-                wrong <= 0.05 && (found >= 0.9 || !recorded),
-                "{apart}, {bad}: {found} {wrong}"
-            );
+            assert!(wrong <= 0.05, "{shape:?}, {bad}: {wrong}");
+            all += found * bad as f64;
+            hosts += bad as f64;
         }
+        assert!(all / hosts >= least, "{shape:?}: {all} of {hosts}");
     }
 }
 

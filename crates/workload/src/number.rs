@@ -32,6 +32,16 @@ pub(crate) fn leading(text: &str) -> Option<(f64, &str)> {
     value.is_finite().then_some((value, rest))
 }
 
+/// Returns `nan` for what programs print where they have no number, such as `-nan` or `inf`, and the text
+/// after it.
+pub(crate) fn not_finite(text: &str) -> Option<(f64, &str)> {
+    let word = text.trim_start_matches(['+', '-']);
+    let end = word.find(|c: char| !c.is_alphanumeric()).unwrap_or(word.len());
+    let (word, rest) = word.split_at(end);
+    let is_known = ["nan", "inf", "infinity"].iter().any(|known| word.eq_ignore_ascii_case(known));
+    is_known.then_some((f64::NAN, rest))
+}
+
 /// Separators within a number: of groups of digits, of a fraction, a time, a version or a date.
 const SEPARATORS: [char; 8] = [',', '.', ':', '\'', '_', '-', '\u{a0}', '\u{202f}'];
 

@@ -78,7 +78,8 @@ impl Pattern {
 
     /// Returns the numbers of all matches in `text`, in order, each with its unit: the letters, `%`
     /// and `/` after it; empty if the pattern itself continues. Values are in the unit of the
-    /// label, as in `{us}`, if both units are known.
+    /// label, as in `{us}`, if both units are known. Matches of `nan` are left out, as the first lines of
+    /// progress displays have them ([`Self::undefined`]).
     ///
     /// # Errors
     /// [`OutputError::PartOfNumber`] if a match ends within a longer number, such as `1,003`,
@@ -95,7 +96,12 @@ impl Pattern {
             let is_converted = unit != self.label && are_known(unit, &self.label);
             Ok((value, if is_converted { "" } else { unit }))
         };
-        self.matches(text).map(value).collect()
+        self.matches(text).filter(|found| !found.value.is_nan()).map(value).collect()
+    }
+
+    /// Returns the number of matches with `nan` or `inf` in the place of the number.
+    pub fn undefined(&self, text: &str) -> usize {
+        self.matches(text).filter(|found| found.value.is_nan()).count()
     }
 
     fn matches<'a>(&self, text: &'a str) -> impl Iterator<Item = Match<'a>> {
@@ -105,7 +111,8 @@ impl Pattern {
     /// Returns the number, or the last one of several.
     ///
     /// # Errors
-    /// [`OutputError::Missing`] if nothing matches; see also [`Self::values_with_units`].
+    /// [`OutputError::Missing`] if nothing matches, [`OutputError::NoNumber`] if the last match is `nan`;
+    /// see also [`Self::values_with_units`].
     pub fn last(&self, metric: &str, text: &str) -> Result<f64, OutputError> {
         let missing = || OutputError::missing(metric, "a line that matches its pattern", text);
         self.value(metric, &self.matches(text).last().ok_or_else(missing)?)
@@ -118,6 +125,11 @@ impl Pattern {
 
     /// Returns the number of a match in the label's unit, unless it is part of a longer one.
     fn value(&self, metric: &str, found: &Match<'_>) -> Result<f64, OutputError> {
+        if found.value.is_nan() {
+            let end = found.number.len() - found.rest.len();
+            let text = found.number[..end].trim().to_owned();
+            return Err(OutputError::NoNumber { what: metric.to_owned(), text });
+        }
         if self.before.is_empty() {
             number::refuse_end(metric, found.previous, found.number)?;
         }
@@ -196,11 +208,16 @@ impl Pattern {
         clock
             .and_then(|clock| found(true, clock))
             .or_else(|| found(false, number::leading(number)?))
+            .or_else(|| {
+                let undefined = number::not_finite(number).filter(|_| !self.before.is_empty());
+                found(false, undefined?)
+            })
     }
 }
 
 /// A match of a pattern in a line.
 struct Match<'a> {
+    /// `nan` where the program printed that it has no number.
     value: f64,
     /// True for a time such as `0m1.5s`, whose value is in seconds.
     is_clock: bool,

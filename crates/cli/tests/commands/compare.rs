@@ -303,6 +303,16 @@ fn a_table_of_several_columns_is_refused_with_how_to_take_one() {
 }
 
 #[test]
+fn places_without_a_number_are_left_out_with_a_note() {
+    let log: String = (0..20).map(|run| format!("rate: {} MB/s\n", 1000 + run * 7 % 5)).collect();
+    let place = with_files(&[("old", &log), ("new", &format!("rate: nan MB/s\n{log}"))]);
+    let compare = ["compare", "old", "new", "--metric", "rate: {MB/s}"];
+    let (out, err) = ends(&mut numalab_in(place.path(), &compare), 0);
+    assert!(out.contains("Equivalent"), "{out}");
+    assert!(err.contains("new: 1 times `nan` or `inf`") && !err.contains("old:"), "{err}");
+}
+
+#[test]
 fn values_of_different_units_are_refused_unless_the_pattern_names_one() {
     let place = with_files(&[
         ("gb", "bw = 50 GB/s\nbw = 51 GB/s\n"),

@@ -215,6 +215,21 @@ fn a_guest_is_the_requested_machine_and_its_tables_agree() {
     assert_eq!(signatures(&lab.found("tables.json")), ["SRAT", "SLIT", "APIC"]);
 }
 
+/// Regression: the translator's processors are AMD's without the leaf from which Linux 6.1 reads
+/// threads, and a guest with two threads a core had as many cores, in silence.
+#[test]
+fn threads_of_cores_are_threads_in_the_guest_and_plans_keep_to_the_allowed_ones() {
+    let lab = Lab::open();
+    let file = lab.text("lstopo.txt");
+    fs::write(&file, "Package:2 [NUMANode(memory=536870912)] Core:2 PU:2\n").expect("written");
+    let source = format!("lstopo:{file}");
+    let look = "cat /sys/devices/system/cpu/cpu*/topology/thread_siblings_list | sort -u\n\
+                taskset -c 1,5,7 numalab topology --format slurm 2> /dev/null | grep -o map_cpu:.*";
+    let arguments = ["guest", "run", "--source", &source, "--", "sh", "-c", look];
+    let Some(output) = lab.boots(&arguments, 0) else { return };
+    assert_eq!(stdout(&output), "0-1\n2-3\n4-5\n6-7\nmap_cpu:1,5,7\n");
+}
+
 #[test]
 fn a_thread_far_from_its_memory_is_found_in_a_guest_of_four_nodes() {
     let lab = Lab::open();

@@ -8,7 +8,7 @@ use crate::board::Board;
 use crate::emulator::{EmulatorMode, EmulatorStart};
 use crate::qemu::AcceleratorKind;
 use numalab_guest_agent::protocol::PORT_NAME;
-use numalab_image::{DiskFormat, Medium};
+use numalab_image::{Architecture, DiskFormat, Medium};
 
 /// The port to which a kernel without drivers writes in order to end QEMU.
 pub const EXIT_PORT: &str = "isa-debug-exit,iobase=0xf4,iosize=4";
@@ -116,6 +116,18 @@ fn cpu_model(launch: &Launch, wiring: &Wiring) -> &'static str {
     }
 }
 
+/// Returns what QEMU's translator needs to show the threads of cores: its processors are AMD's, of which
+/// Linux before 6.9 reads threads from a leaf that it lacks (`TOPOEXT`), and takes each for a core.
+/// Intel's leaf it has.
+fn shown_threads(launch: &Launch) -> &'static str {
+    let guest = &launch.guest;
+    let is_translated = launch.accelerator.kind == AcceleratorKind::Tcg
+        && guest.architecture == Architecture::X86_64
+        && guest.hypervisor.is_none();
+    let has_threads = guest.machine.cores().iter().any(|core| core.cpus.len() > 1);
+    if is_translated && has_threads { ",vendor=GenuineIntel" } else { "" }
+}
+
 fn arguments(launch: &Launch, wiring: &Wiring) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut add = |option: &[&str]| words.extend(option.iter().map(|word| (*word).to_owned()));
@@ -138,7 +150,7 @@ fn arguments(launch: &Launch, wiring: &Wiring) -> Vec<String> {
     // Under a hypervisor Linux creates no region of CXL memory, since the hypervisor may not flush
     // caches (`drivers/cxl/core/region.c`, `cxl_region_invalidate_memregion`).
     let hidden = if launch.guest.machine.has_cxl() { ",-hypervisor" } else { "" };
-    add(&["-cpu", &format!("{model}{hidden}")]);
+    add(&["-cpu", &format!("{model}{hidden}{}", shown_threads(launch))]);
     add(&launch.machine_words.iter().map(String::as_str).collect::<Vec<_>>());
     let firmware = launch.qemu.firmware(board);
     // Only where ACPI tables are needed: a device tree suffices for other `virt` machines.

@@ -1,7 +1,7 @@
 //! The innermost of the launchers that have variables here.
 
 use super::launchers::{
-    AFTER_SLURM, BEFORE_SLURM, FLUX, JSRUN, OWN, PBSDSH, PYTORCH, TORCHRUN, Variables,
+    AFTER_SLURM, BEFORE_SLURM, FLUX, JSRUN, OWN, PBSDSH, PMIX, PYTORCH, TORCHRUN, Variables,
 };
 use super::{IdentityError, Launcher, Task, VariableLookup, number, slurm, starters};
 
@@ -176,4 +176,23 @@ pub(super) fn pytorch_within(task: Task, look: VariableLookup<'_>) -> Task {
             && outer.is_some_and(|outer| outer != size)
     };
     inner.filter(is_of_another_world).unwrap_or(task)
+}
+
+/// Returns the rank of `prterun`, if the launcher of `task` started only PRRTE's daemons: these pass
+/// their own number on to all ranks that they start (PRRTE, `plm/slurm`, `plm/pals`), which have
+/// nothing else of their own than PMIx's rank.
+pub(super) fn pmix_within(
+    task: Task,
+    look: VariableLookup<'_>,
+    nearest: Option<Launcher>,
+) -> Result<Task, IdentityError> {
+    use Launcher::{Flux, Jsrun, Pals, Slurm};
+    let is_of_daemon = matches!(task.launcher, Slurm | Pals | Flux | Jsrun);
+    if !is_of_daemon || nearest == Some(task.launcher) || !is_there(&PMIX, look) {
+        return Ok(task);
+    }
+    // The launcher's own PMIx repeats its rank.
+    let is_of_prrte = look("PMIX_NAMESPACE").is_some_and(|name| name.starts_with("prte"));
+    let inner = Task::of(&PMIX, look)?;
+    Ok(inner.filter(|inner| is_of_prrte || inner.rank() != task.rank()).unwrap_or(task))
 }

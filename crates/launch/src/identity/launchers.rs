@@ -167,6 +167,13 @@ pub(super) const JSRUN: Variables = Variables {
 pub(super) const PBSDSH: Variables =
     Variables { first: 2, ..usual(Launcher::Pbsdsh, &["PBS_TASKNUM"]) };
 
+/// The PMIx standard, "Environment variables"; everything else must be queried from its server. Some
+/// launchers add the local rank, such as Fujitsu's mpiexec.
+pub(super) const PMIX: Variables = Variables {
+    local_rank: &["PMIX_LOCAL_RANK", "PLE_RANK_ON_NODE"],
+    ..usual(Launcher::Pmix, &["PMIX_RANK"])
+};
+
 /// Launchers that can run inside another one's step come before those that cannot.
 pub(super) const BEFORE_SLURM: [Variables; 10] = [
     // Horovod's launcher over Gloo (`runner/gloo_run.py`); over MPI, its ranks are those of MPI.
@@ -265,12 +272,7 @@ pub(super) const AFTER_SLURM: [Variables; 9] = [
     },
     // LSF's process manager counts tasks from 1, as PRRTE reads it (`ess/lsf`).
     Variables { first: 1, ..usual(Launcher::Blaunch, &["LSF_PM_TASKID"]) },
-    // The PMIx standard, "Environment variables"; everything else must be queried from its server.
-    // Some launchers add the local rank, such as Fujitsu's mpiexec.
-    Variables {
-        local_rank: &["PMIX_LOCAL_RANK", "PLE_RANK_ON_NODE"],
-        ..usual(Launcher::Pmix, &["PMIX_RANK"])
-    },
+    PMIX,
     // HTCondor manual, "Parallel Applications": a process for each slot. Scripts of other universes set
     // one of them as the number of a job.
     Variables {

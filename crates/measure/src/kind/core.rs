@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use numalab_membench::{Adds, AtomicAdds, Line, PageTimes, Walk};
 use numalab_record::{AccessPattern, Cell, CoreCell, Metric};
+use numalab_stats::median;
 use numalab_topology::{CpuId, Machine};
 
 use self::calls::Calls;
@@ -25,9 +26,13 @@ use crate::team::join_all;
 
 /// Half the smallest L1 data cache in use.
 const BUFFER_BYTES: u64 = 16 << 10;
-/// About 100 microseconds of each, alternated, so that both run at the same frequency.
-const ADDS: u64 = 400_000;
-const LOADS: u64 = 100_000;
+/// Windows of adds and of L1 loads in a sample, alternated, so that both run at the same frequency.
+/// Most of them run without an interruption, and with the buffer in L1, from which the rest of the sample
+/// before has evicted it.
+const WINDOWS: u64 = 5;
+/// About 20 microseconds of each.
+const ADDS: u64 = 80_000;
+const LOADS: u64 = 20_000;
 const ATOMIC_ADDS: u64 = 20_000;
 /// Most memory for the reads of one line per page; larger base pages are left out.
 const MOST_PAGE_BYTES: u64 = 64 << 20;
@@ -67,8 +72,6 @@ fn run(
             own: Line::ZERO,
             faults: Faults::new(Calls::new(other_cpu(&context.machine, cpu)))?,
         };
-        // Brings the buffer into L1 before the first window.
-        loops.walk.loads(LOADS);
         let mut samples = Samples::new(context, &cell.id, limit);
         let outcome = sample_here(&mut samples, |_| loops.take())?;
         let placement = claim.prove(context, &pinned)?;
@@ -109,22 +112,20 @@ impl Loops<'_> {
     /// Takes one sample of all loops, so that a change of frequency affects them alike.
     fn take(&mut self) -> Result<WindowValues, MeasureError> {
         let clock = &self.context.clock;
-        let adds = Adds::window(ADDS)?;
-        let loads = self.walk.window(LOADS)?;
+        let core = self.core()?;
         let atomic = AtomicAdds::window(self.own.as_atomic(), ATOMIC_ADDS)?;
         let page_bytes = usize::try_from(page_size_bytes(base_pages())).unwrap_or(usize::MAX);
         let page_lines = page_bytes / Line::SIZE_BYTES;
         // The first pass brings the lines and page tables back into the caches.
         PageTimes::of_reads(self.pages, page_lines)?;
         let reads = PageTimes::of_reads(self.pages, page_lines)?;
-        let cycles_per_ns = adds.core_cycles_per_ns(clock);
-        let load_to_use = loads.ns_per_load(clock) * cycles_per_ns;
-        let parts = [adds.ticks, loads.ticks, atomic.ticks, reads.ticks];
+        let parts = [atomic.ticks, reads.ticks];
+        let ns = core.ns + parts.map(|ticks| clock.ns(ticks)).iter().sum::<f64>();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a duration")]
-        let duration_ns = parts.map(|ticks| clock.ns(ticks)).iter().sum::<f64>() as u64;
+        let duration_ns = ns as u64;
         let mut values = vec![
-            (Metric::LoadToUse, load_to_use),
-            (Metric::CoreClock, cycles_per_ns),
+            (Metric::LoadToUse, core.load_to_use),
+            (Metric::CoreClock, core.cycles_per_ns),
             (Metric::AtomicAdd, atomic.ns_per_add(clock)),
         ];
         if reads.pages > 0 {
@@ -133,8 +134,32 @@ impl Loops<'_> {
         if let Some(faults) = &mut self.faults {
             values.extend(faults.take(clock)?);
         }
-        Ok(WindowValues { values, duration_ns, work: LOADS })
+        Ok(WindowValues { values, duration_ns, work: WINDOWS * LOADS })
     }
+
+    /// Alternates windows of adds and L1 loads; the median window of each counts.
+    fn core(&mut self) -> Result<CoreTimes, MeasureError> {
+        let clock = &self.context.clock;
+        let (mut clocks, mut ratios, mut ns) = (Vec::new(), Vec::new(), 0.0);
+        for _ in 0..WINDOWS {
+            let adds = Adds::window(ADDS)?;
+            let loads = self.walk.window(LOADS)?;
+            let cycles_per_ns = adds.core_cycles_per_ns(clock);
+            clocks.push(cycles_per_ns);
+            ratios.push(loads.ns_per_load(clock) * cycles_per_ns);
+            ns += clock.ns(adds.ticks) + clock.ns(loads.ticks);
+        }
+        let middle = |values: &[f64]| median(values).unwrap_or_default();
+        Ok(CoreTimes { cycles_per_ns: middle(&clocks), load_to_use: middle(&ratios), ns })
+    }
+}
+
+/// The clock of a core, and its L1 load-to-use latency as a multiple of an add.
+struct CoreTimes {
+    cycles_per_ns: f64,
+    load_to_use: f64,
+    /// The time that all windows took.
+    ns: f64,
 }
 
 #[cfg(test)]

@@ -98,23 +98,27 @@ pub struct ComparedSample {
     pub mean: f64,
     /// The two modes of the values, if a median describes neither.
     pub modes: Option<TwoModes>,
+    /// The number of values that are zero or less among others far above, as of failed runs.
+    pub not_positive: usize,
 }
 
 impl ComparedSamples {
     pub(crate) fn of(of: &SampleComparison) -> Self {
-        let side = |name: &String, sample: &Sample, modes: &Option<TwoModes>| ComparedSample {
-            name: name.clone(),
+        let not_positive = of.not_positive();
+        let side = |at: usize, sample: &Sample| ComparedSample {
+            name: of.names[at].clone(),
             values: sample.values().to_vec(),
             median: sample.median(),
             mean: sample.mean(),
-            modes: modes.clone(),
+            modes: of.modes[at].clone(),
+            not_positive: not_positive[at],
         };
         let gain = of.gain_of_means();
         Self {
             unit: of.unit.clone(),
             better: of.direction,
-            baseline: side(&of.names[0], &of.baseline, &of.modes[0]),
-            candidate: side(&of.names[1], &of.candidate, &of.modes[1]),
+            baseline: side(0, &of.baseline),
+            candidate: side(1, &of.candidate),
             margin_percent: of.margin.as_percent(),
             verdict: of.found.verdict.into(),
             change_percent: of.found.percent(),

@@ -10,6 +10,9 @@ use crate::shape::{Tail, TwoModes};
 /// Multiple of a sample's median beyond which a value is called a stall.
 pub(super) const STALL: f64 = 1.5;
 
+/// The least value of a time or a rate, as a divisor of the median of its sample.
+const FAR_FROM_ZERO: f64 = 10.0;
+
 /// Two unpaired samples with everything that comparing them shows.
 #[derive(Clone, Debug)]
 pub struct SampleComparison {
@@ -111,6 +114,18 @@ impl SampleComparison {
             times.filter(|times| times.is_finite()).fold(1.0, f64::max)
         };
         worst_of(&self.baseline).max(worst_of(&self.candidate))
+    }
+
+    /// Counts the values of each sample that are zero or less among others far above: a script often
+    /// writes 0 or -1 for a run that failed, and the lowest time is the best one. Samples of differences
+    /// have values near zero too.
+    pub fn not_positive(&self) -> [usize; 2] {
+        [&self.baseline, &self.candidate].map(|sample| {
+            let far = sample.median() / FAR_FROM_ZERO;
+            let below = sample.values().iter().filter(|value| **value <= 0.0).count();
+            let is_alone = sample.values().iter().all(|value| *value <= 0.0 || *value > far);
+            if sample.median() > 0.0 && is_alone { below } else { 0 }
+        })
     }
 
     fn times_median(&self, sample: &Sample, value: f64) -> f64 {

@@ -30,7 +30,8 @@ pub enum NumbersError {
 }
 
 /// Returns every number between spaces and commas, without comments after `#`. `100,5` and
-/// `1,234.5` alone on a line are refused, since the comma can be part of the number.
+/// `1,234.5` alone on a line, and `100,5 101,2` or `100,5;101,2`, are refused, since the comma can be
+/// part of the number.
 ///
 /// # Errors
 /// [`NumbersError`] with the line.
@@ -53,9 +54,8 @@ pub fn numbers(text: &str) -> Result<Vec<f64>, NumbersError> {
         let refused =
             |word: &str| NumbersError::NoNumber { line: index + 1, word: word.to_owned() };
         let line = without_comment(line);
-        let parts = line.trim().split_once(',');
-        if parts.is_some_and(|(a, b)| number(a).is_some() && number(b).is_some()) {
-            return Err(refused(line.trim()));
+        if let Some(word) = with_own_comma(line) {
+            return Err(refused(word));
         }
         let before = values.len();
         for word in words(line) {
@@ -110,6 +110,19 @@ const POWERS_OF_TEN: [f64; 16] =
 
 fn number(word: &str) -> Option<f64> {
     word.parse().ok().filter(|value: &f64| value.is_finite())
+}
+
+/// Returns the first word in which a comma can be part of the number: one comma in the only word of a
+/// line, or any in one of several, which something else separates.
+fn with_own_comma(line: &str) -> Option<&str> {
+    let words = line.split(|c: char| c.is_whitespace() || c == ';');
+    let mut words = words.map(|word| word.trim_matches(',')).filter(|word| !word.is_empty());
+    let is_one_of_several = words.clone().nth(1).is_some();
+    words.find(|word| {
+        let commas = word.matches(',').count();
+        let can_be = if is_one_of_several { commas > 0 } else { commas == 1 };
+        can_be && word.split(',').all(|part| number(part).is_some())
+    })
 }
 
 fn without_comment(line: &str) -> &str {
@@ -185,6 +198,25 @@ mod tests {
         assert_eq!(numbers("1\r\n2.5\n\n1e3 # three\n-4").unwrap(), [1.0, 2.5, 1e3, -4.0]);
         let refused = numbers("1\n2 # two\n\nx\n").unwrap_err();
         assert_eq!(refused, NumbersError::NoNumber { line: 4, word: "x".to_owned() });
+    }
+
+    #[test]
+    fn a_comma_that_can_be_part_of_a_number_is_refused() {
+        for (text, word) in [
+            ("100,5", "100,5"),
+            ("1\n1,234.5\n", "1,234.5"),
+            ("108,7 109,2 108,1\n", "108,7"),
+            ("1,100 1,200,000", "1,100"),
+            ("108,7;109,2", "108,7"),
+            ("108,7, 109,2,", "108,7"),
+            ("7, 8 1,100", "1,100"),
+        ] {
+            let refused = numbers(text).unwrap_err();
+            assert!(matches!(&refused, NumbersError::NoNumber { word: of, .. } if of == word));
+        }
+        for text in ["1,2,3,4", "1, 2, 3, 4", "1;2;3;4", "1 2 3 4,", "1 , 2 , 3 , 4"] {
+            assert_eq!(numbers(text).unwrap(), [1.0, 2.0, 3.0, 4.0], "{text}");
+        }
     }
 
     #[test]

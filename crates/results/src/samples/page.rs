@@ -6,7 +6,7 @@ use numalab_page::number::{count, figure, percent, trimmed};
 use numalab_page::rows::{Holds, Rows, optional};
 use numalab_page::{Lead, Mood, Page, Panel, Part, Table};
 use numalab_record::Kind;
-use numalab_stats::{Direction, Extreme, Ground, Interval, Scale, Verdict};
+use numalab_stats::{Direction, Extreme, Ground, Interval, Sample, Scale, Verdict};
 
 use super::document::ComparedSamples;
 use super::find::STALL;
@@ -25,7 +25,10 @@ impl Report for SampleComparison {
             brand: "numalab compare".to_owned(),
             title: "Two samples".to_owned(),
             meta: format!("{} · {} is better", self.names.join(" · "), self.direction.name()),
-            lead: std::iter::once(headline(self)).chain(modes(self)).collect(),
+            lead: std::iter::once(headline(self))
+                .chain(not_positive(self))
+                .chain(modes(self))
+                .collect(),
             parts: [part("Values", values(self)), effects, part("Tails", tails(&self.extremes))]
                 .into_iter()
                 .flatten()
@@ -158,6 +161,22 @@ fn with_tail(lead: Lead, of: &SampleComparison, tail: &Tail) -> Lead {
         sentence += &stalls_words(of);
     }
     Lead::new(name, sentence, mood)
+}
+
+/// Returns a sentence on values that cannot be times or rates.
+fn not_positive(of: &SampleComparison) -> Option<Lead> {
+    let sides = of.names.iter().zip([&of.baseline, &of.candidate]).zip(of.not_positive());
+    let sides = sides.filter(|(_, found)| *found > 0);
+    let said = |((name, sample), found): ((&String, &Sample), usize)| {
+        format!("{found} of {} in {name}", count(sample.len(), "value"))
+    };
+    let said: Vec<String> = sides.map(said).collect();
+    let sentence = format!(
+        "{}, far below the others. If these are failed runs, leave them out: they count as the {} here.",
+        said.join(", "),
+        if of.direction == Direction::LowerIsBetter { "best" } else { "worst" }
+    );
+    (!said.is_empty()).then(|| Lead::new("Values of zero or less", sentence, Mood::Odd))
 }
 
 /// Returns a sentence on the samples with two modes.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use numalab_page::number::size;
-use numalab_topology::{Machine, Node, NodeId, NodeSet};
+use numalab_topology::{Cpu, CpuSet, Machine, Node, NodeId, NodeSet};
 
 use super::cpus::list;
 
@@ -53,13 +53,13 @@ fn without_cpus(machine: &Machine) -> Option<String> {
         nodes.iter().filter(|id| machine.node(*id).is_some_and(is)).collect()
     };
     let parts = [
-        (
-            "Memory without cpus, of a device or another tier",
-            of(|node| node.cpus.is_empty() && !node.memory_unknown),
-        ),
+        (without_any_cpus(machine), of(|node| node.cpus.is_empty() && !node.memory_unknown)),
         // Some of these are empty on machines that reserve nodes.
-        ("Without cpus, memory unknown", of(|node| node.cpus.is_empty() && node.memory_unknown)),
-        ("Memory of offline cpus", of(|node| !node.cpus.is_empty())),
+        (
+            "Without cpus, memory unknown".to_owned(),
+            of(|node| node.cpus.is_empty() && node.memory_unknown),
+        ),
+        ("Memory of offline cpus".to_owned(), of(|node| !node.cpus.is_empty())),
     ];
     let parts = parts.into_iter().filter(|(_, nodes)| !nodes.is_empty());
     let parts: Vec<String> =
@@ -70,6 +70,17 @@ fn without_cpus(machine: &Machine) -> Option<String> {
         (false, 1) => format!("{parts}; --numa=auto leaves it out."),
         (false, _) => format!("{parts}; --numa=auto leaves them out."),
     })
+}
+
+/// Describes memory without cpus, which may be the memory of cpus whose node is unknown: those of a
+/// list that cannot be read, or offline ones in a copied tree without links.
+fn without_any_cpus(machine: &Machine) -> String {
+    let is_lost = |cpu: &&Cpu| cpu.node.is_none();
+    let lost: CpuSet = machine.cpus.iter().filter(is_lost).map(|cpu| cpu.id).collect();
+    match lost.is_empty() {
+        true => "Memory without cpus, of a device or another tier".to_owned(),
+        false => format!("Memory without known cpus (cpus {lost} are on no known node)"),
+    }
 }
 
 /// States that no node has reserved huge pages, with the page sizes of the pools, if the source

@@ -251,6 +251,20 @@ fn nodes_of_unknown_memory_without_cpus_are_not_said_to_have_memory() {
 }
 
 #[test]
+fn memory_is_not_called_that_of_a_device_if_the_nodes_of_some_cpus_are_unknown() {
+    let mut machine = machine(2, 4, |_, _| 20);
+    let lost = std::mem::take(&mut machine.nodes[1].cpus);
+    for cpu in machine.cpus.iter_mut().filter(|cpu| lost.contains(cpu.id)) {
+        cpu.node = None;
+    }
+    let said = text(&machine, &[]).split_whitespace().collect::<Vec<_>>().join(" ");
+    let expected = format!(
+        "Memory without known cpus (cpus {lost} are on no known node): node 1; --numa=auto"
+    );
+    assert!(said.contains(&expected), "{said}");
+}
+
+#[test]
 fn memory_without_cpus_is_not_reported_as_left_out_if_there_is_no_other() {
     let mut machine = machine(2, 4, |_, _| 20);
     machine.nodes[1].cpus = CpuSet::new();

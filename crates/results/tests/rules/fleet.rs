@@ -140,7 +140,11 @@ fn a_fault_of_one_node_is_not_hidden_by_a_smaller_change_of_the_whole_host() {
     change(&mut hosts[20], 1.3, true, is_latency_of_node_1);
     let analysis = found(&hosts);
     let first = analysis.claims.first().expect("a claim");
-    assert!(matches!(first.scope, Scope::MemoryNode(1) | Scope::Package(1)), "{first:?}");
+    assert!(
+        matches!(first.scope, Scope::MemoryNode(1) | Scope::Package(1)),
+        "{:?}",
+        analysis.claims
+    );
     assert!((first.change_percent - 40.0).abs() < 4.0, "{first:?}");
 }
 

@@ -47,6 +47,22 @@ fn two_sorted_files_have_no_interval_and_no_p_of_zero() {
     assert!(!page.contains("p = 0.00"), "{page}");
 }
 
+/// The -1 of a failed run was the best of all times, and nothing said so.
+#[test]
+fn zero_and_minus_one_among_times_are_pointed_out() {
+    let times = values(30, 100.0, 0, 1.0);
+    let failed = [values(28, 100.0, 0, 1.0), vec![-1.0, 0.0]].concat();
+    let page = |values: &Vec<f64>| {
+        let page = compared([times.clone(), values.clone()], Direction::LowerIsBetter, 2.0).page();
+        page.terminal(Style::Plain).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let said = "Values of zero or less 2 of 30 values in after, far below the others.";
+    assert!(page(&failed).contains(said), "{}", page(&failed));
+    let differences: Vec<f64> = (-9..21).map(f64::from).collect();
+    assert!(!page(&differences).contains("zero or less"));
+    assert!(!page(&times).contains("zero or less"));
+}
+
 #[test]
 fn a_loss_within_the_margin_is_not_called_worse() {
     let [fast, slow] = [values(60, 100.0, 0, 1.0), values(60, 101.5, 0, 1.0)];

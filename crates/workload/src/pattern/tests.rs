@@ -35,6 +35,18 @@ fn times_of_shells_and_of_gnu_time_are_in_the_unit_of_the_label() {
     assert_eq!(error.to_string(), "x is in `s`, expected `MB`");
 }
 
+/// Regression: a `nan` at the end gave the number of an earlier line, and those of a log were left out in
+/// silence.
+#[test]
+fn a_place_without_a_number_is_counted_and_is_no_result() {
+    let pattern = Pattern::parse("rps={}").unwrap();
+    let progress = "rps=nan (overall: -nan)\nrps=7\nrps=-NaN\nrps=inf\nrps=nano\n";
+    assert_eq!((values("rps={}", progress), pattern.undefined(progress)), (vec![7.0], 3));
+    let error = pattern.last("x", progress).unwrap_err().to_string();
+    assert_eq!(error, "x is \"inf\", expected a finite number");
+    assert_eq!(pattern.last("x", "rps=nan\nrps=7\n").unwrap(), 7.0);
+}
+
 /// Regression: `IOPS=980` was better than `IOPS=12.3k`.
 #[test]
 fn prefixes_without_a_unit_multiply_the_number() {

@@ -23,7 +23,15 @@ pub(super) fn compared(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<Compa
             let pattern =
                 pattern.map_err(|error| Failure::bad_input(format!("--metric: {error}")))?;
             let logs = both(paths, |path| {
-                let sample = LogSample::of(&text(path)?, metric, &pattern);
+                let text = text(path)?;
+                let undefined = pattern.undefined(&text);
+                if undefined > 0 {
+                    let name = path.display();
+                    note(format!(
+                        "{name}: {undefined} times `nan` or `inf` in the place of the number: left out"
+                    ));
+                }
+                let sample = LogSample::of(&text, metric, &pattern);
                 sample.map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))
             })?;
             LogSample::expect_one_unit([(&names[0], &logs[0]), (&names[1], &logs[1])], metric)

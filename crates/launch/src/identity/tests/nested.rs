@@ -215,3 +215,35 @@ fn a_launcher_of_several_ranks_ran_within_the_rank_of_numalab() {
     let shell = "SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1 SLURM_LOCALID=0";
     assert_eq!(known(&format!("{own} {shell}")), known(own));
 }
+
+/// Regression: `prterun` in a SLURM job starts its daemons by srun, one a host, and every rank took the
+/// daemon's number for its own: all of a host bound to the first node.
+#[test]
+fn prterun_whose_daemons_another_launcher_started_gives_the_rank() {
+    let daemon = "SLURM_STEP_ID=1 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2 SLURM_LOCALID=0 \
+                  SLURM_NODEID=1 SLURM_STEP_TASKS_PER_NODE=1(x2)";
+    let pals = "PALS_RANKID=1 PALS_LOCAL_RANKID=0 PALS_LOCAL_SIZE=1";
+    let prrte = |rank: u32| format!("PMIX_RANK={rank} PMIX_NAMESPACE=prterun-a-17@1");
+    for outer in [daemon, pals] {
+        for rank in [1, 6] {
+            let found = known(&format!("{outer} {}", prrte(rank))).unwrap();
+            assert_eq!(found, (Launcher::Pmix, rank as usize, None, None, None), "{outer}");
+        }
+    }
+    // The launchers' own PMIx, and srun in a rank of prterun.
+    let own = "PMIX_RANK=5 PMIX_NAMESPACE=slurm.pmix.7.0";
+    assert_eq!(known(&format!("{STEP} {own}")), known(STEP));
+    let within = near(&format!("{STEP} {}", prrte(0)), Some(Launcher::Slurm));
+    assert_eq!(within, known(STEP));
+}
+
+#[test]
+fn mvapich_by_hydra_is_one_rank_of_two_names() {
+    let mvapich = "MVP_COMM_WORLD_RANK=3 MVP_COMM_WORLD_SIZE=8 MVP_COMM_WORLD_LOCAL_RANK=1 \
+                   MVP_COMM_WORLD_LOCAL_SIZE=2";
+    let hydra = "PMI_RANK=3 PMI_SIZE=8 MPI_LOCALRANKID=1 MPI_LOCALNRANKS=2";
+    assert_eq!(known(&format!("{mvapich} {hydra}")), known(mvapich));
+    // One of eight ranks on the host that started eight others.
+    let around = "PMI_RANK=3 PMI_SIZE=8 MPI_LOCALRANKID=3 MPI_LOCALNRANKS=8";
+    assert_eq!(known(&format!("{mvapich} {around}")).unwrap().3, None);
+}

@@ -81,7 +81,11 @@ fn changes(tests: &Tests, hosts: &HashSet<usize>) -> HashMap<usize, Changes> {
 /// Returns the claims of one host that no stronger one covers.
 fn kept<'a>(keys: &[FigureKey], claims: &[Claimed<'a>], changes: &Changes) -> Vec<Claimed<'a>> {
     let mut order = claims.to_vec();
-    order.sort_by(|a, b| b.score().abs().total_cmp(&a.score().abs()));
+    // The part that deviates is known from the others.
+    order.sort_by(|a, b| {
+        let by_score = || b.score().abs().total_cmp(&a.score().abs());
+        a.is_relative().cmp(&b.is_relative()).then_with(by_score)
+    });
     let mut kept: Vec<Claimed<'a>> = Vec::new();
     for claim in order {
         let scope = claim.test.scope(keys);
@@ -113,6 +117,7 @@ fn widest<'a>(
         let alike =
             inside.iter().filter(|(_, change)| change / claim.unit.log_change >= ALIKE).count();
         wider.test.family == claim.test.family
+            && !wider.is_relative()
             && wider.unit.figures > claim.unit.figures
             && outside.iter().all(|(key, _)| !scope.includes(&keys[*key]))
             && alike as f64 >= MOST_FIGURES * inside.len() as f64

@@ -34,7 +34,9 @@ pub(super) fn detection(tests: &Tests, selection: &Selection<'_>) -> Vec<Detecti
     let usual: Vec<(&Test, usize)> = places
         .step_by(step)
         .filter(|(test, at)| !odd.contains(&test.units[*at].host))
-        .filter(|(test, _)| test.subject != Subject::All(Scope::Host))
+        .filter(|(test, _)| {
+            !matches!(test.subject, Subject::All(Scope::Host) | Subject::Relative(_))
+        })
         .collect();
     let share = |shift: f64, single: bool| {
         let is_single = |test: &Test| matches!(test.subject, Subject::Figure(_));

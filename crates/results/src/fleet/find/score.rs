@@ -1,5 +1,7 @@
 //! Scores of figures and units, and the claims among them.
 
+mod relative;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
@@ -37,6 +39,8 @@ pub(super) enum Subject {
     Figure(usize),
     /// All figures of the family in a part of the host.
     All(Scope),
+    /// All figures of the family on the host, relative to another family.
+    Relative(Family),
 }
 
 /// A host in a test. A large fleet has a million of them.
@@ -76,6 +80,7 @@ impl Tests {
             .into_iter()
             .filter_map(|((scope, family), of)| joined(scope, family, &of))
             .collect();
+        all.extend(relative::tests(&joined));
         all.extend(joined);
         let tails = Rc::new(Tails::learned(all.iter().map(|test| &test.population)));
         for test in &mut all {
@@ -95,15 +100,23 @@ impl Tests {
     /// Returns `true` if these tests, of other runs, confirm a claim; `None` if its host and
     /// subject are not among them.
     pub(super) fn confirms(&self, claimed: &Test, unit: &Unit, level: f64) -> Option<bool> {
-        let mut same = self
-            .all
-            .iter()
-            .filter(|test| (&test.subject, test.family) == (&claimed.subject, claimed.family));
-        same.find_map(|test| {
+        let is_same = |test: &&Test| {
+            let are_relative = |a: &Subject, b: &Subject| {
+                matches!((a, b), (Subject::Relative(_), Subject::Relative(_)))
+            };
+            test.family == claimed.family
+                && (test.subject == claimed.subject
+                    || are_relative(&test.subject, &claimed.subject))
+        };
+        let of_host = |test: &'_ Test| {
             let other = test.units.iter().find(|other| other.host == unit.host)?;
             let is_same_side = test.score(other) * claimed.score(unit) > 0.0;
-            Some(other.chance <= level && is_same_side)
-        })
+            Some(if is_same_side { other.chance } else { 1.0 })
+        };
+        let chances: Vec<f64> = self.all.iter().filter(is_same).filter_map(of_host).collect();
+        let least = chances.iter().copied().reduce(f64::min)?;
+        // Any of several may confirm it.
+        Some(least * chances.len() as f64 <= level)
     }
 }
 
@@ -116,6 +129,7 @@ impl Test {
         match &self.subject {
             Subject::Figure(key) => Scope::Figure(keys[*key].cell.clone()),
             Subject::All(scope) => scope.clone(),
+            Subject::Relative(_) => Scope::Host,
         }
     }
 
@@ -217,6 +231,11 @@ pub(super) struct Claimed<'a> {
 impl Claimed<'_> {
     pub(super) fn score(&self) -> f64 {
         self.test.score(self.unit)
+    }
+
+    /// Returns `true` if the host deviates only relative to another family.
+    pub(super) fn is_relative(&self) -> bool {
+        matches!(self.test.subject, Subject::Relative(_))
     }
 }
 
