@@ -4,7 +4,7 @@ use numalab_page::number::{count, figure, percent, size, trimmed};
 use numalab_page::rows::{Holds, Rows, optional};
 use numalab_page::text::cut_middle;
 use numalab_page::{Lead, Mood, Page, Panel, Part, Table, Terminal};
-use numalab_record::Experiment;
+use numalab_record::{Experiment, Fact};
 
 use super::document::{ComparedRow, RunComparison};
 use crate::compare::{AnswerWord, FactDifference};
@@ -212,7 +212,8 @@ fn changed_cells(of: &RunComparison) -> Table {
 }
 
 pub(crate) fn environment_table(facts: &[FactDifference]) -> Table {
-    let absent = |value: &Option<String>| value.clone().unwrap_or_else(|| "–".to_owned());
+    let absent =
+        |fact: &Option<Fact>| fact.as_ref().map_or_else(|| "–".to_owned(), ToString::to_string);
     Table::new("Facts that differ")
         .words(["fact", "baseline", "candidate"])
         .rows(facts.iter().map(|f| vec![f.name.clone(), absent(&f.baseline), absent(&f.candidate)]))

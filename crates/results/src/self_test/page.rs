@@ -22,7 +22,7 @@ impl Report for SelfTest {
             .words(["check", "", "found"])
             .rows(self.checks.iter().map(row))
             .moods(self.checks.iter().map(|checked| mood(checked.outcome)));
-        let fact = |name: &str| self.environment.facts.get(name).cloned().unwrap_or_default();
+        let fact = |name: &str| self.environment.text(name).unwrap_or_default();
         let nodes = count(self.machine.memory_nodes().len(), "node");
         let parts = [
             Part::of("Checks", vec![Panel::table(checks)]),

@@ -38,8 +38,8 @@ fn left_out(check: Check, reason: &str) -> Checked {
 
 fn self_test(checks: Vec<Checked>) -> SelfTest {
     let facts = BTreeMap::from([
-        ("cpu_model".to_owned(), "EPYC".to_owned()),
-        ("kernel".to_owned(), "6.12".to_owned()),
+        ("cpu_model".to_owned(), "EPYC".into()),
+        ("kernel".to_owned(), "6.12".into()),
     ]);
     SelfTest { environment: Environment { facts }, machine: machine(), checks }
 }
