@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use numalab_formats::size::{format_bytes, format_rounded};
+use numalab_formats::size::format_rounded;
 use numalab_host::{Root, read_machine};
 use numalab_measure::{
     BalancingProbe, Heat, MeasureContext, MeasureError, TierAccess, TierPlace, TieringProbe, Tiers,
@@ -133,13 +133,7 @@ fn balancing(args: &BalancingArgs) -> Result<(), Failure> {
     let (from, to) = (args.from.map(CpuId), args.to.map(CpuId));
     let probe = BalancingProbe::on(&context, args.size, args.time, from, to)?;
     if args.dry_run {
-        return output::print(&format!(
-            "{} placed by cpu {}, read from cpu {} for {} s\n",
-            format_bytes(probe.size_bytes),
-            probe.from,
-            probe.to,
-            probe.time.as_secs_f64()
-        ));
+        return output::print(&probe.foreseen());
     }
     output::show_taken(&probe.run(&context)?, args.format)
 }
