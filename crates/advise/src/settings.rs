@@ -39,7 +39,7 @@ impl<'a> Abilities<'a> {
             (_, Some(guest)) => boots_new_kernel(guest),
             (_, None) => {
                 let environment = read_environment(&Root::live());
-                let release = environment.fact("kernel").and_then(linux_version);
+                let release = environment.text("kernel").and_then(linux_version);
                 release.is_some_and(|release| release >= WEIGHTED_SINCE)
             }
         };

@@ -105,6 +105,11 @@ impl Failure {
         Self::new(Code::BadInput, message)
     }
 
+    /// Reports an error of a library with the option whose value it refuses.
+    pub fn of_option(option: &str, error: impl Classed) -> Self {
+        Self::new(error.class(), format!("{option}: {}", error.explained()))
+    }
+
     /// Returns the same failure for a command that passes on another command's exit code, with a
     /// code that cannot be mistaken for that command's.
     pub fn of_wrapper(self) -> Self {

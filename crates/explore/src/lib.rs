@@ -8,6 +8,7 @@ mod looker;
 pub mod nodes;
 pub mod process;
 pub mod ranks;
+mod repeat;
 mod watch;
 
 pub use error::ExploreError;
@@ -17,4 +18,5 @@ pub use looker::{Looker, Subject};
 pub use nodes::{read_nodes, read_nodes_since};
 pub use process::{read_process, read_process_on};
 pub use ranks::read_ranks;
+pub use repeat::{each, while_met};
 pub use watch::watch;

@@ -3,6 +3,7 @@
 mod digest;
 
 use std::collections::BTreeSet;
+use std::fmt::{self, Display, Formatter};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use std::thread;
 use std::time::UNIX_EPOCH;
 
 use numalab_host::bounded::{MOST_RESULT_BYTES, read_file_text};
+use numalab_page::number::count;
 use numalab_record::{Document, Kind, KindError, file};
 
 use crate::error::FleetError;
@@ -31,6 +33,39 @@ pub struct Collected {
     pub failed: Vec<String>,
     /// Runs that were not stored, because each is a copy of another.
     pub copies: Vec<CopyOfRun>,
+}
+
+impl Collected {
+    /// Checks that at least one run was readable.
+    pub fn expect_any(&self, directory: &Path) -> Result<(), FleetError> {
+        match self.read + self.unchanged + self.copies.len() {
+            0 => Err(FleetError::NoneReadable {
+                path: directory.to_owned(),
+                runs: self.failed.len(),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Display for Collected {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let read = count(self.read, "run");
+        write!(f, "{read} read, {} unchanged, {} unreadable", self.unchanged, self.failed.len())
+    }
+}
+
+/// The numbers of runs that a collection would read, and that have not changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Foreseen {
+    pub new: usize,
+    pub unchanged: usize,
+}
+
+impl Display for Foreseen {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} to read, {} unchanged", count(self.new, "run"), self.unchanged)
+    }
 }
 
 /// A result directory: its host's name, its path, and a fingerprint that changes with it.
@@ -65,9 +100,9 @@ impl Runs {
 
     /// Returns the number of runs that [`Runs::collect`] would read, and of those unchanged since
     /// they were collected into the store; without a store all are new.
-    pub fn foreseen(&self, store: Option<&Store>) -> (usize, usize) {
+    pub fn foreseen(&self, store: Option<&Store>) -> Foreseen {
         let new = store.map_or(self.found.len(), |store| self.new_since(store).len());
-        (new, self.found.len() - new)
+        Foreseen { new, unchanged: self.found.len() - new }
     }
 
     /// Returns the runs that are new to the store or have changed.

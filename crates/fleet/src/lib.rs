@@ -8,7 +8,7 @@ mod error;
 mod store;
 mod submit;
 
-pub use collect::{Collected, Runs};
+pub use collect::{Collected, Foreseen, Runs};
 pub use error::FleetError;
 pub use store::{CopyOfRun, Store};
 pub use submit::{Submission, SubmitError, TaskPlan, plan_submission, slurm};

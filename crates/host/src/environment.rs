@@ -4,7 +4,7 @@ mod arm;
 
 use std::collections::BTreeMap;
 
-use numalab_record::Environment;
+use numalab_record::{Environment, Fact};
 use numalab_topology::CpuSet;
 
 use crate::cgroup::cpu_quota;
@@ -74,12 +74,12 @@ const MEMINFO_LINES: [(&str, &str); 4] = [
 /// | `distribution` | `PRETTY_NAME` of os-release |
 /// | `cpu_model`, `cpu_vendor`, `microcode` | as `/proc/cpuinfo` names the first cpu; Arm's by number |
 /// | `cpu_family`, `cpu_model_number` | as CPUID numbers the first cpu, in decimal; on x86 only |
-/// | `cpu_prefetches_code` | `yes` if CPUID reports it (Intel SDM: 7.1:EDX bit 14, PREFETCHI) |
+/// | `cpu_prefetches_code` | true if CPUID reports it (Intel SDM: 7.1:EDX bit 14, PREFETCHI) |
 /// | `hypervisor`, `machine` | the hypervisor if this is a guest; vendor and product |
 /// | `thp_enabled`, `thp_defrag` | transparent huge pages: the chosen words |
 /// | `thp_sizes` | their sizes that are not off, each with its word (Linux 6.8 or later) |
 /// | `numa_balancing`, `zone_reclaim_mode`, `swappiness`, `overcommit_memory` | sysctls |
-/// | `huge_pages_<size>kb` | pages reserved and free: `0 (0 free)` |
+/// | `huge_pages_<size>kb`, `huge_pages_<size>kb_free` | pages reserved, and those of them that are free |
 /// | `governor`, `frequency_driver`, `boost` | frequency control of cpu 0 |
 /// | `cpus`, `nodes` | number of online ones |
 /// | `smt`, `isolated_cpus`, `clocksource` | as in sysfs |
@@ -91,7 +91,7 @@ pub fn read_environment(root: &Root) -> Environment {
     let mut facts = BTreeMap::new();
     let mut add = |name: &str, value: Option<String>| {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
-            facts.insert(name.to_owned(), value);
+            facts.insert(name.to_owned(), Fact::read(name, &value));
         }
     };
     add("architecture", Some(std::env::consts::ARCH.to_owned()));
@@ -114,9 +114,6 @@ pub fn read_environment(root: &Root) -> Environment {
         add("cpu_family", Some(family.to_owned()));
         add("cpu_model_number", field(&cpuinfo, "model").map(str::to_owned));
     }
-    // CPUID describes this machine, not the one that a tree was copied from.
-    let prefetches_code = root.is_live() && processor_prefetches_code();
-    add("cpu_prefetches_code", prefetches_code.then(|| "yes".to_owned()));
     let meminfo = root.document("proc/meminfo").unwrap_or_default();
     for (name, key) in MEMINFO_LINES {
         let value = field(&meminfo, key);
@@ -131,16 +128,20 @@ pub fn read_environment(root: &Root) -> Environment {
     add("cpu_quota", cpu_quota(root).map(|quota| format!("{}", quota.cpus)));
     add("distribution", distribution(root));
     add("mitigations", mitigations(root));
+    // CPUID describes this machine, not the one that a tree was copied from.
+    if root.is_live() && processor_prefetches_code() {
+        facts.insert("cpu_prefetches_code".to_owned(), true.into());
+    }
     complete_hypervisor(&mut facts, root, &cpuinfo);
     Environment { facts }
 }
 
 /// Adds the hypervisor. Only Xen reports itself in sysfs; others are recognised by CPUID, as in
 /// lscpu(1), else by the firmware's tables. The cpu flag `hypervisor` alone means an unknown one.
-fn complete_hypervisor(facts: &mut BTreeMap<String, String>, root: &Root, cpuinfo: &str) {
+fn complete_hypervisor(facts: &mut BTreeMap<String, Fact>, root: &Root, cpuinfo: &str) {
     let vendor = root.value("sys/class/dmi/id/sys_vendor").unwrap_or_default();
     if let Some(machine) = facts.get_mut("machine") {
-        *machine = format!("{vendor} {machine}").trim().to_owned();
+        *machine = format!("{vendor} {machine}").trim().into();
     }
     if facts.contains_key("hypervisor") {
         return;
@@ -150,7 +151,7 @@ fn complete_hypervisor(facts: &mut BTreeMap<String, String>, root: &Root, cpuinf
     let name = of_processor().or_else(|| hypervisor(root));
     let unnamed = || if vendor.is_empty() { "unknown".to_owned() } else { vendor };
     if let Some(name) = name.or_else(|| is_flagged.then(unnamed)) {
-        facts.insert("hypervisor".to_owned(), name);
+        facts.insert("hypervisor".to_owned(), name.into());
     }
 }
 
@@ -196,15 +197,14 @@ fn hypervisor_of_processor() -> Option<String> {
 fn huge_pages(root: &Root) -> Vec<(String, String)> {
     let directory = "sys/kernel/mm/hugepages";
     let names = root.names(directory);
-    names
-        .iter()
-        .filter_map(|name| {
-            let kilobytes = pool_kilobytes(name)?;
-            let total = root.value(&format!("{directory}/{name}/nr_hugepages")).ok()?;
-            let free = root.value(&format!("{directory}/{name}/free_hugepages")).ok()?;
-            Some((format!("huge_pages_{kilobytes}kb"), format!("{total} ({free} free)")))
+    let pools = names.iter().filter_map(|name| Some((name, pool_kilobytes(name)?)));
+    let facts = pools.flat_map(|(name, kilobytes)| {
+        [("nr_hugepages", ""), ("free_hugepages", "_free")].map(|(file, suffix)| {
+            let pages = root.value(&format!("{directory}/{name}/{file}")).ok()?;
+            Some((format!("huge_pages_{kilobytes}kb{suffix}"), pages))
         })
-        .collect()
+    });
+    facts.flatten().collect()
 }
 
 fn distribution(root: &Root) -> Option<String> {
@@ -276,12 +276,13 @@ mod tests {
             ("swap_total_kb", "0"),
             ("hypervisor", "QEMU"),
             ("machine", "QEMU Standard PC"),
-            ("huge_pages_2048kb", "7 (3 free)"),
+            ("huge_pages_2048kb", "7"),
+            ("huge_pages_2048kb_free", "3"),
             ("mitigations", "meltdown: PTI"),
             ("distribution", "Debian 12"),
         ];
         for (name, value) in expected {
-            assert_eq!(environment.fact(name), Some(value), "{name}");
+            assert_eq!(environment.fact(name), Some(&Fact::read(name, value)), "{name}");
         }
         assert_eq!(environment.fact("governor"), None);
         assert_eq!(environment.fact("nodes"), None);
@@ -300,6 +301,6 @@ mod tests {
     fn the_live_system_reports_its_kernel_and_cpu_architecture() {
         let environment = read_environment(&Root::live());
         assert!(environment.fact("kernel").is_some());
-        assert_eq!(environment.fact("architecture"), Some(std::env::consts::ARCH));
+        assert_eq!(environment.text("architecture"), Some(std::env::consts::ARCH));
     }
 }

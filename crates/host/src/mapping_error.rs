@@ -108,6 +108,6 @@ fn listed(pages: &[Pages]) -> String {
 fn needs(pages: Pages) -> &'static str {
     match pages {
         Pages::HUGE_1G => " (1g on x86-64 needs the cpu flag pdpe1gb)",
-        _ => "",
+        Pages::Sized(_) | Pages::Transparent => "",
     }
 }

@@ -118,7 +118,7 @@ fn hint(pages: Pages) -> &'static str {
         Pages::Transparent => {
             "; allow them (as root): echo madvise > /sys/kernel/mm/transparent_hugepage/enabled; memory may be fragmented: echo 1 > /proc/sys/vm/compact_memory"
         }
-        _ => "",
+        Pages::Sized(_) => "",
     }
 }
 

@@ -67,6 +67,6 @@ impl ChangedSettings {
 fn value_of(knob: &Knob, root: &Root) -> String {
     match knob.state(root) {
         FileState::Value(value) => value,
-        _ => String::new(),
+        FileState::WriteOnly | FileState::Absent | FileState::Denied(_) => String::new(),
     }
 }

@@ -1,5 +1,7 @@
 //! Restores prior values.
 
+use std::fmt::{self, Display, Formatter};
+
 use super::damon;
 use super::error::KnobError;
 use super::file::{self, FileState};
@@ -26,6 +28,22 @@ pub enum Restored {
         count: usize,
     },
     Files(Vec<RestoredFile>),
+}
+
+impl Display for Restored {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => writeln!(f, "nothing to restore"),
+            Self::Restarted { count } => writeln!(
+                f,
+                "{count} settings are from a run before the last boot, which reset them: nothing \
+                 to restore"
+            ),
+            Self::Files(files) => files.iter().try_for_each(|file| {
+                writeln!(f, "/{}: {} again (was {})", file.path, file.value, file.found)
+            }),
+        }
+    }
 }
 
 /// Restores the settings of an earlier run that was killed.

@@ -12,12 +12,13 @@ mod work;
 
 use std::path::PathBuf;
 
+use numalab_formats::size::format_bytes;
 use numalab_host::from_json;
 use numalab_measure::{MeasureError, RunRecorder, StreamRules};
 use numalab_record::{
     AccessPattern, CellId, Document, Launch, Pages, Placement, RankTable, Sample,
 };
-use numalab_topology::{CpuSet, Machine, NodeId, NodeSet};
+use numalab_topology::{CpuSet, Machine, NodeId, NodeSet, count};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use assignment::assign_cpu;
@@ -81,6 +82,21 @@ pub struct SessionPlan {
     pub overcommit: bool,
     /// The path of the suite's CSV; further files go next to it.
     pub csv: Option<PathBuf>,
+}
+
+impl SessionPlan {
+    /// Describes what the ranks would do.
+    pub fn foreseen(&self, identity: &Identity) -> String {
+        let sizes: Vec<String> = self.sizes_bytes.iter().copied().map(format_bytes).collect();
+        let how = if self.serial { "one after the other" } else { "at once" };
+        format!(
+            "{} ({}), {how}: {} over {}\n",
+            count(identity.size, "rank"),
+            identity.launcher,
+            self.work.name(),
+            sizes.join(", ")
+        )
+    }
 }
 
 /// The results that rank 0 receives.

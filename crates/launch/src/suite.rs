@@ -82,7 +82,7 @@ pub fn debug_block(machine: &Machine, identity: &Identity, team: &Team) -> Strin
         .collect();
     let place = current_place();
     let nodes = machine.nodes.len();
-    let kernel = read_environment(&Root::live()).fact("kernel").unwrap_or("unknown").to_owned();
+    let kernel = read_environment(&Root::live()).text("kernel").unwrap_or("unknown").to_owned();
     format!(
         "\n=== Debug Information ===\nMPI Configuration:\n  Number of ranks: {}\n  \
          Launcher: {}\n  Meeting: {}\n  Command line arguments:\n{arguments}\n\

@@ -45,9 +45,11 @@ pub enum MeasureError {
          --emulate-tiers 512M@100ns,1G@300ns -- numalab study probe tiering"
     )]
     OneTier,
-    #[error("--place tier{tier}: expected one of the {tiers} tiers of this machine")]
+    #[error("no tier {tier} on this machine: expected one of its {tiers}")]
     NoTier { tier: usize, tiers: usize },
-    #[error("--hot {hot}: expected at least a page and at most half of the working set, {half}")]
+    #[error(
+        "a hot set of {hot}: expected at least a page and at most half of the working set, {half}"
+    )]
     HotSet { hot: String, half: String },
     #[error("instruction set `{name}` is not available here: expected {available}")]
     UnknownIsa {

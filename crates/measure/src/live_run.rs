@@ -84,12 +84,11 @@ impl LiveRun {
     pub fn begin(mut run: Run, parent: Option<&Path>) -> Result<Self, MeasureError> {
         let context = context_of(&run)?;
         // Facts known only after the calibration.
-        let answer = if context.clock_is_invariant() { "yes" } else { "no" };
         let facts = &mut run.environment.facts;
-        facts.insert("clock_invariant".to_owned(), answer.to_owned());
+        facts.insert("clock_invariant".to_owned(), context.clock_is_invariant().into());
         if context.time_is_virtual() {
-            let text = "virtual, per vCPU, as charged by the memory emulator".to_owned();
-            facts.insert("time".to_owned(), text);
+            let text = "virtual, per vCPU, as charged by the memory emulator";
+            facts.insert("time".to_owned(), text.into());
         }
         Ok(Self { context, recorder: recorder_for(run, parent)? })
     }

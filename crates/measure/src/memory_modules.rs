@@ -2,21 +2,23 @@
 
 use numalab_formats::smbios::{self, Channels};
 use numalab_host::Root;
+use numalab_record::Fact;
 
 const TABLE: &str = "sys/firmware/dmi/tables/DMI";
 
 /// Returns facts about the modules; empty if the table cannot be read.
-pub(crate) fn facts(root: &Root) -> Vec<(String, String)> {
+pub(crate) fn facts(root: &Root) -> Vec<(String, Fact)> {
     let slots = root.bytes(TABLE).ok().and_then(|bytes| smbios::read(&bytes).ok());
     let slots = slots.unwrap_or_default();
     let channels = Channels::of(&slots);
     let filled = slots.iter().filter(|slot| slot.size_bytes > 0).count();
     let mut facts = Vec::new();
     let mut add = |name: &str, value: String| {
-        facts.extend((!value.is_empty()).then(|| (name.to_owned(), value)));
+        facts.extend((!value.is_empty()).then(|| (name.to_owned(), Fact::read(name, &value))));
     };
     if !slots.is_empty() {
-        add("memory_modules", format!("{filled} in {} slots", slots.len()));
+        add("memory_modules", filled.to_string());
+        add("memory_slots", slots.len().to_string());
     }
     if let Some(mb_s) = channels.peak_mb_s() {
         add("memory_peak_mb_s", mb_s.to_string());
@@ -57,9 +59,11 @@ mod tests {
         std::fs::write(&file, table()).unwrap();
         let found: std::collections::BTreeMap<_, _> =
             facts(&Root::at(top.path())).into_iter().collect();
-        let of = |name| found.get(name).map(String::as_str);
-        assert_eq!(of("memory_modules"), Some("2 in 3 slots"));
-        assert_eq!(of("memory_peak_mb_s"), Some("49064"));
+        let number = |name: &str| found.get(name)?.number();
+        assert_eq!(number("memory_modules"), Some(2.0));
+        assert_eq!(number("memory_slots"), Some(3.0));
+        assert_eq!(number("memory_peak_mb_s"), Some(49064.0));
+        let of = |name: &str| found.get(name)?.text();
         assert_eq!(of("memory_peak_bound"), None);
         assert_eq!(of("memory_channels_empty"), Some("DIMM_C"));
         assert_eq!(of("memory_modules_slow"), Some("DIMM_B1 at 2933 of 3200 MT/s"));

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use numalab_formats::size::format_bytes;
 use numalab_host::{Mapping, ProofError, Span, base_pages, monotonic_raw_ns, pin, prove_span};
 use numalab_membench::{Chase, Cycle, Line, LineSize, Pattern};
 use numalab_record::study::Quantity;
@@ -46,6 +47,12 @@ impl BalancingProbe {
         // `max_by_key` takes the last maximum, so that the reversed order gives the first such cpu.
         let to = online.rev().max_by_key(|cpu| far(cpu.node)).unwrap_or(first);
         Some((first.id, to.id))
+    }
+
+    /// Describes what [`run`](Self::run) would do.
+    pub fn foreseen(&self) -> String {
+        let (size, seconds) = (format_bytes(self.size_bytes), self.time.as_secs_f64());
+        format!("{size} placed by cpu {}, read from cpu {} for {seconds} s\n", self.from, self.to)
     }
 
     /// Fills the memory on the first cpu, moves the thread to the second, and chases there.

@@ -85,8 +85,8 @@ impl RunRecorder {
             Err(StoreError::OtherSystem {
                 path: self.directory().map(Path::to_owned).unwrap_or_default(),
                 field: field.to_owned(),
-                found: found.to_owned(),
-                wanted: wanted.to_owned(),
+                found: found.to_string(),
+                wanted: wanted.to_string(),
             })
         })
     }

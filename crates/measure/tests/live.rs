@@ -332,13 +332,13 @@ fn cells_measured_before_an_interruption_are_not_measured_again() {
 fn a_run_is_resumed_only_on_an_unchanged_system() {
     let facts = |governor: &str, load: &str| Environment {
         facts: [("governor", governor), ("load_average", load)]
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .map(|(name, value)| (name.to_owned(), value.into()))
             .into(),
     };
     let mut run = run_of(&machine());
     run.environment = facts("performance", "1");
     // A fact found by measuring is not known before.
-    run.environment.facts.insert("clock_invariant".to_owned(), "yes".to_owned());
+    run.environment.facts.insert("clock_invariant".to_owned(), true.into());
     let recorder = RunRecorder::in_memory(run);
     recorder.check_same_system(&facts("performance", "2")).expect("only the load differs");
     let refused = recorder.check_same_system(&facts("powersave", "1")).expect_err("another rate");

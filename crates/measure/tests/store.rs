@@ -38,7 +38,7 @@ fn run(label: Option<&str>) -> Run {
 }
 
 fn environment(kernel: &str) -> Environment {
-    Environment { facts: BTreeMap::from([("kernel".to_owned(), kernel.to_owned())]) }
+    Environment { facts: BTreeMap::from([("kernel".to_owned(), kernel.into())]) }
 }
 
 fn finished(cell: &Cell, outcome: Outcome) -> Finished {

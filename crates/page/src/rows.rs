@@ -1,6 +1,7 @@
 //! Figures as rows, the source of the formats for other programs.
 
 use std::collections::BTreeMap;
+use std::fmt::{self, Display, Formatter};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
@@ -28,15 +29,94 @@ pub struct Gauge {
     pub means: &'static str,
 }
 
+/// One field of a row.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Field {
+    Text(String),
+    Count(u64),
+    Number(f64),
+    /// There is no value.
+    Empty,
+}
+
+impl Field {
+    /// Returns a number rounded to this number of decimal places.
+    pub fn rounded(number: f64, places: i32) -> Self {
+        let scale = 10_f64.powi(places);
+        Self::Number((number * scale).round() / scale)
+    }
+
+    /// Returns the field's number, if it is one and finite.
+    fn number(&self) -> Option<f64> {
+        match self {
+            #[expect(clippy::cast_precision_loss, reason = "gauges are floating-point numbers")]
+            Self::Count(count) => Some(*count as f64),
+            Self::Number(number) => Some(*number).filter(|number| number.is_finite()),
+            Self::Text(_) | Self::Empty => None,
+        }
+    }
+}
+
+impl Display for Field {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Count(count) => write!(f, "{count}"),
+            // Probabilities can be far below what decimal places show.
+            Self::Number(number) if *number != 0.0 && number.abs() < 1e-4 => {
+                write!(f, "{number:e}")
+            }
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Empty => Ok(()),
+        }
+    }
+}
+
+impl From<String> for Field {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<&str> for Field {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<u64> for Field {
+    fn from(count: u64) -> Self {
+        Self::Count(count)
+    }
+}
+
+impl From<usize> for Field {
+    fn from(count: usize) -> Self {
+        Self::Count(count as u64)
+    }
+}
+
+impl From<f64> for Field {
+    fn from(number: f64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl<T: Into<Self>> From<Option<T>> for Field {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Empty, Into::into)
+    }
+}
+
 /// Rows of figures, under one header.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Rows {
     /// A name for a row, in a word or two: `fleet outlier`.
     pub of: &'static str,
     /// The columns: a name in snake case, and the content.
     pub columns: Vec<(&'static str, Holds)>,
-    /// The rows, with one field per column; empty where there is no value.
-    pub rows: Vec<Vec<String>>,
+    /// The rows, with one field per column.
+    pub rows: Vec<Vec<Field>>,
 }
 
 impl Rows {
@@ -72,21 +152,27 @@ impl Rows {
         self
     }
 
-    pub fn rows(mut self, rows: impl IntoIterator<Item = Vec<String>>) -> Self {
-        self.rows.extend(rows);
+    /// Adds rows, with a number or nothing in each column of values.
+    pub fn rows<F: Into<Field>>(mut self, rows: impl IntoIterator<Item = Vec<F>>) -> Self {
+        self.rows.extend(rows.into_iter().map(|row| row.into_iter().map(Into::into).collect()));
+        debug_assert!(
+            self.values_of()
+                .all(|(at, ..)| { self.rows.iter().all(|row| !matches!(row[at], Field::Text(_))) }),
+            "a text among the values of {}: no gauge would have it",
+            self.of
+        );
         self
     }
 
     /// Renders CSV (RFC 4180, except that lines end in `\n`): a header, then one line per row.
     pub fn csv(&self) -> String {
         let header: Vec<&str> = self.columns.iter().map(|(name, _)| *name).collect();
-        let line = |row: &Vec<String>| {
-            let field = |((_, holds), field): (&(&str, Holds), &String)| match holds {
-                Holds::Value { .. } => field.clone(),
-                _ => quote(field),
+        let line = |row: &Vec<Field>| {
+            let field = |field: &Field| match field {
+                Field::Text(text) => quote(text),
+                Field::Count(_) | Field::Number(_) | Field::Empty => field.to_string(),
             };
-            let fields: Vec<String> = self.columns.iter().zip(row).map(field).collect();
-            fields.join(",") + "\n"
+            row.iter().map(field).collect::<Vec<_>>().join(",") + "\n"
         };
         header.join(",") + "\n" + &self.rows.iter().map(line).collect::<String>()
     }
@@ -123,13 +209,11 @@ impl Rows {
         let mut families: Vec<Family> = Vec::new();
         for (at, column, unit, means) in self.values_of() {
             for row in &self.rows {
-                let Some(value) = row[at].parse().ok().filter(|value: &f64| value.is_finite())
-                else {
-                    continue;
-                };
-                let unit = if unit.is_empty() { self.of_row(row, Holds::Unit) } else { unit };
+                let Some(value) = row[at].number() else { continue };
+                let of_row = self.of_row(row, Holds::Unit);
+                let unit = if unit.is_empty() { &of_row } else { unit };
                 let base = BaseUnit::of(unit);
-                let family = self.family((column, means), self.of_row(row, Holds::Metric), &base);
+                let family = self.family((column, means), &self.of_row(row, Holds::Metric), &base);
                 let known = families.iter().position(|known| known.name == family.name);
                 let place = known.unwrap_or_else(|| {
                     families.push(family);
@@ -142,9 +226,9 @@ impl Rows {
     }
 
     /// Returns the row's field in the column with this content; empty if there is none.
-    fn of_row<'a>(&self, row: &'a [String], wanted: Holds) -> &'a str {
+    fn of_row(&self, row: &[Field], wanted: Holds) -> String {
         let at = self.columns.iter().position(|(_, holds)| *holds == wanted);
-        at.and_then(|at| row.get(at)).map_or("", String::as_str)
+        at.and_then(|at| row.get(at)).map_or_else(String::new, Field::to_string)
     }
 
     fn family(&self, (column, means): (&str, &str), metric: &str, base: &BaseUnit) -> Family {
@@ -174,12 +258,10 @@ impl Rows {
     }
 
     /// Returns `cell="a",node="0"`.
-    fn labels_of(&self, row: &[String]) -> String {
-        let labels = self
-            .columns
-            .iter()
-            .zip(row)
-            .filter(|((_, holds), field)| *holds == Holds::Label && !field.is_empty());
+    fn labels_of(&self, row: &[Field]) -> String {
+        let labels = self.columns.iter().zip(row).filter(|((_, holds), _)| *holds == Holds::Label);
+        let labels = labels.map(|(column, field)| (column, field.to_string()));
+        let labels = labels.filter(|(_, field)| !field.is_empty());
         let labels = labels.map(|((name, _), field)| {
             let field = field.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
             format!("{name}=\"{field}\"")
@@ -266,11 +348,6 @@ impl Family {
     }
 }
 
-/// Formats a value, or returns an empty string.
-pub fn optional(value: Option<impl ToString>) -> String {
-    value.map_or_else(String::new, |value| value.to_string())
-}
-
 /// Quotes a field if RFC 4180 requires it. A field that a spreadsheet would take for a formula is
 /// prefixed with an apostrophe.
 fn quote(text: &str) -> String {
@@ -291,7 +368,7 @@ mod tests {
         let rows =
             Rows::new("cell").texts(["text"]).values("%", [("change_percent", "the change")]);
         let texts = ["plain", "a,b", "say \"a\"", "two\nlines", "=1+1", "+1", "-1", "@sum", "a-b"];
-        let rows = rows.rows(texts.map(|text| vec![text.to_owned(), "-2".to_owned()]));
+        let rows = rows.rows(texts.map(|text| vec![text.into(), Field::Number(-2.0)]));
         let lines = [
             "text,change_percent",
             "plain,-2",
@@ -318,10 +395,13 @@ mod tests {
             .texts(["state"]);
         let names: Vec<String> = rows.gauges().into_iter().map(|gauge| gauge.name).collect();
         assert_eq!(names, ["numalab_cell_METRIC_median_UNIT", "numalab_cell_METRIC_change_ratio"]);
-        let row = |fields: [&str; 6]| fields.map(str::to_owned).to_vec();
+        let row = |cell: &str, values: [Field; 2]| {
+            let labels = [cell, "round-trip", "ns"].map(Field::from).into_iter();
+            labels.chain(values).chain(["precise".into()]).collect()
+        };
         let rows = rows.rows([
-            row(["a\\\"b\nc", "round-trip", "ns", "50", "-2", "precise"]),
-            row(["d", "round-trip", "ns", "", "NaN", "failed"]),
+            row("a\\\"b\nc", [Field::Count(50), Field::Number(-2.0)]),
+            row("d", [Field::Empty, Field::Number(f64::NAN)]),
         ]);
         assert_eq!(
             rows.openmetrics().as_deref(),

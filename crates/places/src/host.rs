@@ -81,7 +81,7 @@ impl Host {
         for tool in workloads.iter().flat_map(|workload| &workload.tools) {
             let name = format!("tool_{}", tool.program);
             if let Some(version) = version(tool, &self.interrupt) {
-                facts.insert(name, version);
+                facts.insert(name, version.into());
             }
         }
         Environment { facts }

@@ -105,12 +105,12 @@ impl Kernel {
             Some(file) => file.fact()?,
             None => format!("numalab-kernel {}", env!("CARGO_PKG_VERSION")),
         };
-        facts.insert("kernel".to_owned(), kernel);
-        facts.insert("cpus".to_owned(), self.machine.cpus.len().to_string());
-        facts.insert("nodes".to_owned(), self.machine.nodes.len().to_string());
-        facts.insert("accelerator".to_owned(), place.boot.accelerator.kind.name().to_owned());
-        facts.insert("qemu".to_owned(), place.boot.qemu.version.to_string());
-        facts.insert("memory_system".to_owned(), place.kind.name().to_owned());
+        facts.insert("kernel".to_owned(), kernel.into());
+        facts.insert("cpus".to_owned(), (self.machine.cpus.len() as u64).into());
+        facts.insert("nodes".to_owned(), (self.machine.nodes.len() as u64).into());
+        facts.insert("accelerator".to_owned(), place.boot.accelerator.kind.name().into());
+        facts.insert("qemu".to_owned(), place.boot.qemu.version.to_string().into());
+        facts.insert("memory_system".to_owned(), place.kind.name().into());
         Ok(Environment { facts })
     }
 }

@@ -160,7 +160,7 @@ impl PreparedLinuxGuest {
         }
         for kernel in kernels(&self.settings, treatments)? {
             if let KernelChoice::File(file) = kernel {
-                facts.insert(format!("{KERNEL} {}", file.display()), facts::content(&file)?);
+                facts.insert(format!("{KERNEL} {}", file.display()), facts::content(&file)?.into());
             }
         }
         if let Some(baseline) = treatments.first() {
@@ -211,7 +211,7 @@ impl PreparedLinuxGuest {
 /// Returns the kernel that a guest runs, if the study varies it.
 fn kernel_evidence(treatment: &Treatment, environment: &Environment) -> Option<Evidence> {
     let wanted = treatment.settings.get(KERNEL)?.to_string();
-    let found = environment.facts.get("kernel").cloned().unwrap_or_default();
+    let found = environment.text("kernel").unwrap_or_default().to_owned();
     Some(Evidence::of(KERNEL, wanted, found))
 }
 

@@ -12,7 +12,7 @@ pub enum ProfileError {
     /// The machine cannot be read.
     #[error(transparent)]
     Machine(#[from] SysfsError),
-    #[error("--pid {process}: no such process")]
+    #[error("process {process} does not exist")]
     NoProcess { process: u32 },
     #[error(
         "process {process}: the kernel lets only its user, and root with CAP_SYS_PTRACE, record it: run \
@@ -20,7 +20,7 @@ pub enum ProfileError {
     )]
     Foreign { process: u32 },
     /// The requested source cannot be used.
-    #[error("--source {source_name}: {why:?}")]
+    #[error("{source_name} cannot be used: {why:?}")]
     Hindered { source_name: SourceName, why: Hindrance },
     /// The command exists, but a file that it needs to start does not.
     #[error(transparent)]

@@ -16,6 +16,7 @@ mod csv;
 mod document;
 mod experiment;
 pub mod explore;
+mod fact;
 mod kind;
 mod launch;
 mod memory_report;
@@ -45,6 +46,7 @@ pub use civil::Civil;
 pub use csv::{CSV_HEADER, CsvError, parse_samples, write_sample};
 pub use document::{CellResult, Document, DocumentError};
 pub use experiment::*;
+pub use fact::Fact;
 pub use kind::{Kind, KindError, file};
 pub use launch::{Launch, RankSeat};
 pub use memory_report::{

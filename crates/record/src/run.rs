@@ -6,41 +6,54 @@ use numalab_topology::Machine;
 use serde::{Deserialize, Serialize};
 
 use crate::cell::Cell;
+use crate::fact::{self, Fact, HUGE_PAGES};
 use crate::launch::Launch;
 use crate::survey::SurveyChoice;
 
 /// Facts about the system that can affect a measurement, by name.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct Environment {
     /// Values by name: `kernel`, `cpu_model`, `thp_enabled`.
-    pub facts: BTreeMap<String, String>,
+    #[serde(deserialize_with = "fact::read_all")]
+    pub facts: BTreeMap<String, Fact>,
 }
 
 /// Facts that change from minute to minute and do not describe the system.
 const PASSING: [&str; 3] = ["load_average", "memory_available_kb", "swap_free_kb"];
 
 impl Environment {
-    /// Returns the value of one fact.
-    pub fn fact(&self, name: &str) -> Option<&str> {
-        self.facts.get(name).map(String::as_str)
+    /// Returns one fact.
+    pub fn fact(&self, name: &str) -> Option<&Fact> {
+        self.facts.get(name)
+    }
+
+    /// Returns one fact if it is a text.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.fact(name)?.text()
+    }
+
+    /// Returns one fact if it is a number.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        self.fact(name)?.number()
     }
 
     /// Returns the part of a fact that stays the same while nothing is changed; `None` if the whole
     /// fact is transient.
-    pub fn lasting(name: &str, value: &str) -> Option<String> {
-        if PASSING.contains(&name) {
+    pub fn lasting(name: &str, fact: &Fact) -> Option<String> {
+        let is_pool = name.starts_with(HUGE_PAGES);
+        if PASSING.contains(&name) || (is_pool && name.ends_with("_free")) {
             return None;
         }
-        let gib = |kib: u64| format!("{} GiB", kib.saturating_add(1 << 19) >> 20);
-        Some(match name {
-            // The number of pages, from a value such as `8 (3 free)`.
-            _ if name.starts_with("huge_pages_") => {
-                value.split(" (").next().unwrap_or(value).into()
+        let gib = |kib: &u64| format!("{} GiB", kib.saturating_add(1 << 19) >> 20);
+        Some(match fact {
+            // Earlier versions wrote the number of pages as `8 (3 free)`, and modules as `2 in 4 slots`.
+            Fact::Text(text) if is_pool || name == "memory_modules" => {
+                text.split(' ').next().unwrap_or(text).to_owned()
             }
             // The kernel reserves a slightly different amount at every boot.
-            "memory_total_kb" => value.parse().map_or_else(|_| value.to_owned(), gib),
-            _ => value.to_owned(),
+            Fact::Count(kib) if name == "memory_total_kb" => gib(kib),
+            fact => fact.to_string(),
         })
     }
 
@@ -49,17 +62,16 @@ impl Environment {
     pub fn differences<'a>(
         &'a self,
         other: &'a Self,
-    ) -> Vec<(&'a str, Option<&'a str>, Option<&'a str>)> {
+    ) -> Vec<(&'a str, Option<&'a Fact>, Option<&'a Fact>)> {
         let mut names: Vec<&str> =
             self.facts.keys().chain(other.facts.keys()).map(String::as_str).collect();
         names.sort_unstable();
         names.dedup();
-        let value = |facts: &'a BTreeMap<String, String>, name| facts.get(name).map(String::as_str);
         names
             .into_iter()
-            .map(|name| (name, value(&self.facts, name), value(&other.facts, name)))
+            .map(|name| (name, self.fact(name), other.fact(name)))
             .filter(|(name, here, there)| {
-                let lasting = |value: &Option<&str>| Self::lasting(name, (*value)?);
+                let lasting = |fact: &Option<&Fact>| Self::lasting(name, (*fact)?);
                 lasting(here) != lasting(there)
             })
             .collect()

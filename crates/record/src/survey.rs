@@ -1,5 +1,7 @@
 //! The options of a `numalab measure` run: enough to plan it again when it is resumed.
 
+use std::time::Duration;
+
 use numalab_topology::{CpuSet, NodeSet};
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +20,17 @@ pub enum Effort {
     Normal,
     /// As long as a complete measurement needs.
     Thorough,
+}
+
+impl Effort {
+    /// Returns the usual time limit of the measurement.
+    pub const fn budget(self) -> Duration {
+        Duration::from_secs(match self {
+            Self::Quick => 12,
+            Self::Normal => 60,
+            Self::Thorough => 1_800,
+        })
+    }
 }
 
 /// The part of a machine that is measured, and the effort.

@@ -115,31 +115,62 @@ fn results_of_another_schema_are_refused_by_its_name() {
 #[test]
 fn every_difference_of_two_environments_is_named_once() {
     let facts = |pairs: &[(&str, &str)]| Environment {
-        facts: pairs.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect(),
+        facts: pairs.iter().map(|(name, text)| ((*name).into(), Fact::read(name, text))).collect(),
     };
     let here = facts(&[("kernel", "6.1"), ("thp", "always")]);
     let there = facts(&[("kernel", "6.12"), ("thp", "always"), ("governor", "performance")]);
+    let [performance, old, new] = ["performance", "6.1", "6.12"].map(Fact::from);
     assert_eq!(
         here.differences(&there),
-        [("governor", None, Some("performance")), ("kernel", Some("6.1"), Some("6.12"))]
+        [("governor", None, Some(&performance)), ("kernel", Some(&old), Some(&new))]
     );
 }
 
 #[test]
 fn facts_that_change_by_themselves_do_not_distinguish_environments() {
-    assert_eq!(Environment::lasting("load_average", "1"), None);
-    assert_eq!(Environment::lasting("huge_pages_2048kb", "8 (3 free)").as_deref(), Some("8"));
-    let gib = Environment::lasting("memory_total_kb", "263921388");
-    assert_eq!(gib.as_deref(), Some("252 GiB"));
-    assert_eq!(Environment::lasting("kernel", "6.1.0 (x)").as_deref(), Some("6.1.0 (x)"));
+    let lasting = |name, text| Environment::lasting(name, &Fact::read(name, text));
+    assert_eq!(lasting("load_average", "1"), None);
+    assert_eq!(lasting("huge_pages_2048kb", "8").as_deref(), Some("8"));
+    assert_eq!(lasting("huge_pages_2048kb_free", "3"), None);
+    assert_eq!(lasting("memory_total_kb", "263921388").as_deref(), Some("252 GiB"));
+    assert_eq!(lasting("kernel", "6.1.0 (x)").as_deref(), Some("6.1.0 (x)"));
     let facts = |load: &str, pages: &str, memory: &str| Environment {
         facts: [("load_average", load), ("huge_pages_2048kb", pages), ("memory_total_kb", memory)]
-            .map(|(name, value)| (name.into(), value.into()))
+            .map(|(name, text)| (name.into(), Fact::read(name, text)))
             .into(),
     };
-    let here = facts("1", "7 (3 free)", "263921388");
-    assert_eq!(here.differences(&facts("2", "7 (7 free)", "263921300")), []);
-    let fewer = facts("2", "6 (3 free)", "263921300");
-    let expected = [("huge_pages_2048kb", Some("7 (3 free)"), Some("6 (3 free)"))];
+    let here = facts("1", "7", "263921388");
+    assert_eq!(here.differences(&facts("2", "7", "263921300")), []);
+    assert_eq!(here.differences(&facts("2", "7 (7 free)", "263921300")), [], "of 0.1.0");
+    let fewer = facts("2", "6", "263921300");
+    let [seven, six] = [7, 6].map(Fact::Count);
+    let expected = [("huge_pages_2048kb", Some(&seven), Some(&six))];
     assert_eq!(here.differences(&fewer), expected);
+}
+
+#[test]
+fn facts_are_typed_in_json_and_the_texts_of_0_1_0_are_read_as_what_they_are() {
+    let old = r#"{"clock_invariant":"yes","cpu_quota":"1.5","isolated_cpus":"2","kernel":"6.1",
+        "memory_modules":"2 in 4 slots","memory_total_kb":"996240","tool_x":"yes"}"#;
+    let environment: Environment = serde_json::from_str(old).unwrap();
+    let written = serde_json::to_value(&environment).unwrap();
+    let typed = serde_json::json!({"clock_invariant": true, "cpu_quota": 1.5, "isolated_cpus": "2",
+        "kernel": "6.1", "memory_modules": "2 in 4 slots", "memory_total_kb": 996_240,
+        "tool_x": "yes"});
+    assert_eq!(written, typed);
+    assert_eq!(serde_json::from_value::<Environment>(written).unwrap(), environment);
+    let now = Environment {
+        facts: [
+            ("clock_invariant", Fact::Flag(true)),
+            ("cpu_quota", Fact::Number(1.5)),
+            ("isolated_cpus", "2".into()),
+            ("kernel", "6.1".into()),
+            ("memory_modules", Fact::Count(2)),
+            ("memory_total_kb", Fact::Count(996_241)),
+            ("tool_x", "yes".into()),
+        ]
+        .map(|(name, fact)| (name.to_owned(), fact))
+        .into(),
+    };
+    assert_eq!(environment.differences(&now), [], "the same system");
 }

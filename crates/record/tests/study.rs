@@ -80,7 +80,7 @@ const DISTURBED: Disturbance =
     Disturbance::Load { on: LoadedMachine::Own, load: Load::Foreign { foreign_ms: 1, of_ms: 2 } };
 
 fn journal() -> Vec<JournalEntry> {
-    let facts = BTreeMap::from([("kernel".to_owned(), "6.1 \"x\"\n".to_owned())]);
+    let facts = BTreeMap::from([("kernel".to_owned(), "6.1 \"x\"\n".into())]);
     let environment = Environment { facts };
     let mut entries = vec![JournalEntry::Began {
         plan: run().plan,

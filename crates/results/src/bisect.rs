@@ -1,7 +1,7 @@
 //! Page, rows and report mail of a bisection.
 
 use numalab_page::number::figure;
-use numalab_page::rows::{Holds, Rows};
+use numalab_page::rows::{Field, Holds, Rows};
 use numalab_page::{Lead, Mood, Page, Panel, Part, Table};
 use numalab_record::bisect::{BisectAnswer, BisectDocument, Commit, CommitSide, JudgedCommit};
 use numalab_record::shell::command_line;
@@ -62,8 +62,9 @@ impl Report for BisectDocument {
         let rows = all.flat_map(|judged| {
             let row = |(number, value): (usize, &f64)| {
                 let Quantity { metric, unit, .. } = &self.quantity;
-                let labels = [judged.commit.hash.clone(), number.to_string(), metric.clone()];
-                labels.into_iter().chain([unit.clone(), value.to_string()]).collect()
+                let labels = [&judged.commit.hash, &number.to_string(), metric, unit];
+                let labels = labels.map(|label| Field::from(label.as_str()));
+                labels.into_iter().chain([Field::Number(*value)]).collect()
             };
             judged.samples.iter().enumerate().map(row).collect::<Vec<_>>()
         });

@@ -1,7 +1,7 @@
 //! Pages of knobs, probes and ACPI tables.
 
 use numalab_page::number::{count, figure, size};
-use numalab_page::rows::{Rows, optional};
+use numalab_page::rows::{Field, Rows};
 use numalab_page::{Lead, Mood, Page, Panel, Part, Style, Table};
 use numalab_record::NoEffect;
 use numalab_record::system::{
@@ -38,7 +38,7 @@ impl Report for KnobList {
                 knob.name.clone(),
                 knob_value(knob.state, knob.value.as_deref()).to_owned(),
                 knob.acts.to_string(),
-                optional(knob.why_not.as_ref().map(no_effect)),
+                knob.why_not.as_ref().map(no_effect).unwrap_or_default(),
                 knob.summary.clone(),
                 knob.files.join(" "),
             ]
@@ -150,8 +150,7 @@ impl Report for BalancingProbed {
     document_of!(Probe);
 
     fn rows(&self) -> Option<Rows> {
-        let row =
-            |(at_ns, latency_ns): &(u64, f64)| vec![at_ns.to_string(), latency_ns.to_string()];
+        let row = |&(at_ns, latency_ns): &(u64, f64)| vec![Field::from(at_ns), latency_ns.into()];
         Some(probe_columns().rows(self.windows_ns.iter().map(row)))
     }
 }

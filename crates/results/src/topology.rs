@@ -6,7 +6,7 @@ mod memory;
 mod notes;
 
 use numalab_page::number::{count, size};
-use numalab_page::rows::{Rows, optional};
+use numalab_page::rows::{Field, Rows};
 use numalab_page::{Mood, Page, Panel, Part, Table};
 use numalab_record::system::Described;
 use numalab_topology::{Finding, Machine, Node, Severity};
@@ -53,12 +53,12 @@ impl Report for Described {
     fn rows(&self) -> Option<Rows> {
         let row = |node: &Node| {
             vec![
-                node.id.to_string(),
-                node.cpus.to_string(),
-                node.online.to_string(),
-                optional((!node.memory_unknown).then_some(node.memory_bytes)),
-                optional(node.free_bytes),
-                optional(side_cache_bytes(node)),
+                Field::from(node.id.to_string()),
+                node.cpus.to_string().into(),
+                node.online.to_string().into(),
+                (!node.memory_unknown).then_some(node.memory_bytes).into(),
+                node.free_bytes.into(),
+                side_cache_bytes(node).into(),
             ]
         };
         Some(columns().rows(self.machine.nodes.iter().map(row)))

@@ -9,11 +9,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use numalab_host::{Interrupt, UtcTime};
-use numalab_record::Environment;
 use numalab_record::study::{
     Applied, EndReason, JournalEntry, Notice, SampleEntry, StudyDocument, StudyRun, Treatment,
     Visit,
 };
+use numalab_record::{Environment, Fact};
 
 use crate::backend::{Backend, BackendError, Preparation, Prepared, SampleRequest};
 use crate::elapsed::{remaining_time, time_spent};
@@ -187,7 +187,7 @@ fn refuse_other_environment(
         JournalEntry::Began { environment, .. } => Some(environment),
         _ => None,
     });
-    let shown = |value: Option<&str>| value.unwrap_or("absent").to_owned();
+    let shown = |fact: Option<&Fact>| fact.map_or_else(|| "absent".to_owned(), ToString::to_string);
     let differences = began.map(|began| began.differences(now)).unwrap_or_default();
     if differences.is_empty() {
         return Ok(());

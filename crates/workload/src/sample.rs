@@ -22,21 +22,21 @@ pub struct LogSample {
 /// Reason why logs are not samples that can be compared.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SampleError {
-    #[error("no line matches --metric `{pattern}`{}", quoted(.nearest.as_ref()))]
+    #[error("no line matches `{pattern}`{}", quoted(.nearest.as_ref()))]
     NoMatch {
         pattern: String,
         /// The line with the longest common start with the pattern, and its number.
         nearest: Option<(usize, String)>,
     },
-    #[error("--metric `{pattern}`: {error}")]
+    #[error("`{pattern}`: {error}")]
     Number { pattern: String, error: OutputError },
     #[error(
-        "--metric `{pattern}`: its words name neither a time nor a rate: expected --better lower or \
-         --better higher, or the unit in the braces, such as {{MB/s}}"
+        "`{pattern}`: its words name neither a time nor a rate: expected the unit in the braces, such \
+         as {{MB/s}}"
     )]
     Direction { pattern: String },
     #[error(
-        "--metric `{pattern}`: values in `{}` ({}) and in `{}` ({}): expected one unit; put it into \
+        "`{pattern}`: values in `{}` ({}) and in `{}` ({}): expected one unit; put it into \
          the pattern, as in `{pattern} {}`",
         .units[0], .logs[0], .units[1], .logs[1], .units[0]
     )]
@@ -123,6 +123,18 @@ fn nearest_line(text: &str, pattern: &str) -> Option<(usize, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn errors_name_the_pattern_and_no_option() {
+        let pattern = "took {s}";
+        let parsed = Pattern::parse(pattern).unwrap();
+        let none = LogSample::of("took: 5", pattern, &parsed).unwrap_err();
+        let direction = SampleError::Direction { pattern: pattern.to_owned() };
+        for error in [none, direction] {
+            let said = error.to_string();
+            assert!(said.contains("`took {s}`") && !said.contains("--"), "{said}");
+        }
+    }
 
     /// A word after the number hid the label, and an improvement was called worse.
     #[test]

@@ -2,11 +2,11 @@
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Args;
 use numalab_explore::ranks::VariableLookup;
-use numalab_explore::{ExploreError, Looker, Subject};
+use numalab_explore::{ExploreError, Looker, Subject, each, while_met};
 use numalab_host::{Interrupt, Root, note};
 use numalab_launch::identity::detect_of;
 use numalab_page::Page;
@@ -185,49 +185,38 @@ fn lines(
     interval: Duration,
     interrupt: &Interrupt,
 ) -> Result<bool, Failure> {
-    while !interrupt.requested() {
-        let Some(explored) = next()? else { return Ok(false) };
+    each(interval, interrupt, next, |explored| {
         let value: serde_json::Result<Value> =
             explored.json().and_then(|json| serde_json::from_str(&json));
         let value = value.map_err(|error| Failure::new(Code::Failed, error))?;
         let mut out = io::stdout().lock();
         match writeln!(out, "{value}").and_then(|()| out.flush()) {
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => break,
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(false),
             Err(error) => {
                 return Err(Failure::new(Code::Failed, format!("standard output: {error}")));
             }
             Ok(()) => {}
         }
-        drop(out);
-        as_expected(args, &explored)?;
-        interrupt.wait(interval);
-    }
-    Ok(true)
+        as_expected(args, &explored).map(|()| true)
+    })
 }
 
 /// Looks repeatedly for a time, and prints the last look, or the first that is not as expected;
 /// returns false if the process has ended.
 fn keeps(
     args: &ExploreArgs,
-    mut last: Explored,
+    first: Explored,
     next: Next<'_>,
     time: Duration,
     interrupt: &Interrupt,
 ) -> Result<bool, Failure> {
-    let until = Instant::now() + time;
-    loop {
-        let found = as_expected(args, &last);
-        if found.is_err() || Instant::now() >= until || interrupt.requested() {
-            output::show_taken(&last, args.format)?;
-            return found.map(|()| true);
-        }
-        let left = until.saturating_duration_since(Instant::now());
-        interrupt.wait(args.interval.unwrap_or(WATCHED).min(left));
-        match next()? {
-            Some(explored) => last = explored,
-            None => return Ok(false),
-        }
-    }
+    let interval = args.interval.unwrap_or(WATCHED);
+    let is_met = |explored: &Explored| unmet(&explored.view, &args.expect).is_empty();
+    let Some(last) = while_met(first, (interval, time), interrupt, next, is_met)? else {
+        return Ok(false);
+    };
+    output::show_taken(&last, args.format)?;
+    as_expected(args, &last).map(|()| true)
 }
 
 /// Fails with exit code 4 and the reasons if memory is not where `--expect` requires it.

@@ -186,12 +186,7 @@ fn collect_results(args: &CollectArgs) -> Result<(), Failure> {
     let runs = Runs::find(&args.place.directory)?;
     if args.dry_run {
         let store = path.exists().then(|| Store::open(&path)).transpose()?;
-        let (new, unchanged) = runs.foreseen(store.as_ref());
-        let path = path.display();
-        return output::print(&format!(
-            "{path}: {} to read, {unchanged} unchanged\n",
-            count(new, "run")
-        ));
+        return output::print(&format!("{}: {}\n", path.display(), runs.foreseen(store.as_ref())));
     }
     if let Some(earlier) = earlier {
         note(format!(
@@ -202,20 +197,11 @@ fn collect_results(args: &CollectArgs) -> Result<(), Failure> {
     let collected = runs.collect(&path)?;
     collected.failed.iter().for_each(note);
     collected.copies.iter().for_each(note);
-    if collected.read + collected.unchanged + collected.copies.len() == 0 {
-        let (path, runs) = (args.place.directory.clone(), collected.failed.len());
-        return Err(FleetError::NoneReadable { path, runs }.into());
+    collected.expect_any(&args.place.directory)?;
+    match output::quiet() {
+        true => Ok(()),
+        false => output::print(&format!("{}: {collected}\n", path.display())),
     }
-    if output::quiet() {
-        return Ok(());
-    }
-    output::print(&format!(
-        "{}: {} read, {} unchanged, {} unreadable\n",
-        path.display(),
-        count(collected.read, "run"),
-        collected.unchanged,
-        collected.failed.len()
-    ))
 }
 
 fn report(args: &FleetReportArgs) -> Result<(), Failure> {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use numalab_host::Root;
-use numalab_knobs::{FileState, Knob, Restored, list, restore_stale, stale};
+use numalab_knobs::{FileState, Knob, list, restore_stale, stale};
 use numalab_record::system::KnobList;
 use numalab_results::system::knob_value;
 
@@ -145,16 +145,5 @@ fn restore(args: &KnobRestoreArgs) -> Result<(), Failure> {
         let lines: String = lines.collect();
         return output::print(if lines.is_empty() { "nothing to restore\n" } else { &lines });
     }
-    let text = match restore_stale(&root)? {
-        Restored::Nothing => "nothing to restore\n".to_owned(),
-        Restored::Restarted { count } => format!(
-            "{count} settings are from a run before the last boot, which reset them: nothing to \
-             restore\n"
-        ),
-        Restored::Files(files) => files
-            .iter()
-            .map(|file| format!("/{}: {} again (was {})\n", file.path, file.value, file.found))
-            .collect(),
-    };
-    output::print(&text)
+    output::print(&restore_stale(&root)?.to_string())
 }

@@ -1,7 +1,6 @@
 //! `numalab measure`.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use numalab_host::files::create_unique_directory;
 use numalab_measure::{LiveRun, MeasureError, MeasurePlan, Target, directory_name};
@@ -28,7 +27,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<(), Failure> {
         let target = survey(&args.given.selection)?;
         let plan = plan(&target, effort(args)).like(baseline.first().map(|run| &run.document));
         plan.check()?;
-        return print_plan(&plan.foreseen(), &args.given.rules, budget(effort(args)));
+        return print_plan(&plan.foreseen(), &args.given.rules, effort(args).budget());
     }
     let runs = match &args.resume {
         Some(directory) => vec![finished(&resume(directory, &baseline)?, args)?],
@@ -47,7 +46,7 @@ fn measure(args: &MeasureArgs, baseline: &[NamedRun]) -> Result<Vec<NamedRun>, F
     let mut runs: Vec<NamedRun> = Vec::new();
     for number in 1..=args.repeat {
         let mut run =
-            new_run("measure", &target, &args.given.rules, &args.given.output, budget(effort));
+            new_run("measure", &target, &args.given.rules, &args.given.output, effort.budget());
         if args.repeat > 1 && number == 1 {
             parent = place_of_repeats(&run, &parent)?;
         }
@@ -119,14 +118,6 @@ fn effort(args: &MeasureArgs) -> Effort {
         (_, true) => Effort::Thorough,
         _ => Effort::Normal,
     }
-}
-
-fn budget(effort: Effort) -> Duration {
-    Duration::from_secs(match effort {
-        Effort::Quick => 12,
-        Effort::Normal => 60,
-        Effort::Thorough => 1_800,
-    })
 }
 
 fn point_to(directory: Option<&Path>, args: &MeasureArgs) -> Result<(), Failure> {

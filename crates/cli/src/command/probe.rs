@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use numalab_formats::size::{format_bytes, format_rounded};
+use numalab_formats::size::format_rounded;
 use numalab_host::{Root, read_machine};
 use numalab_measure::{
-    BalancingProbe, Heat, MeasureContext, TierAccess, TierPlace, TieringProbe, Tiers,
+    BalancingProbe, Heat, MeasureContext, MeasureError, TierAccess, TierPlace, TieringProbe, Tiers,
 };
 use numalab_results::tiering::page::tiers;
 use numalab_topology::CpuId;
@@ -133,13 +133,7 @@ fn balancing(args: &BalancingArgs) -> Result<(), Failure> {
     let (from, to) = (args.from.map(CpuId), args.to.map(CpuId));
     let probe = BalancingProbe::on(&context, args.size, args.time, from, to)?;
     if args.dry_run {
-        return output::print(&format!(
-            "{} placed by cpu {}, read from cpu {} for {} s\n",
-            format_bytes(probe.size_bytes),
-            probe.from,
-            probe.to,
-            probe.time.as_secs_f64()
-        ));
+        return output::print(&probe.foreseen());
     }
     output::show_taken(&probe.run(&context)?, args.format)
 }
@@ -147,7 +141,7 @@ fn balancing(args: &BalancingArgs) -> Result<(), Failure> {
 fn tiering(args: &TieringArgs) -> Result<(), Failure> {
     let machine = read_machine(&Root::live())?.machine;
     let heat = match args.heat {
-        HeatKind::Hot => Heat::hot(args.hot, args.share, args.size)?,
+        HeatKind::Hot => Heat::hot(args.hot, args.share, args.size).map_err(of_option)?,
         HeatKind::Zipf => Heat::Zipf,
         HeatKind::Uniform => Heat::Uniform,
     };
@@ -158,7 +152,7 @@ fn tiering(args: &TieringArgs) -> Result<(), Failure> {
         moves_every: args.moves_every,
         place: args.place,
         time: args.time,
-        tiers: Tiers::of(&machine, args.place)?,
+        tiers: Tiers::of(&machine, args.place).map_err(of_option)?,
     };
     if args.dry_run {
         return output::print(&format!(
@@ -173,4 +167,13 @@ fn tiering(args: &TieringArgs) -> Result<(), Failure> {
     }
     let context = MeasureContext::for_probe(machine, args.time)?;
     output::show_taken(&probe.run(&context)?, args.format)
+}
+
+/// Names the option that an error refuses.
+fn of_option(error: MeasureError) -> Failure {
+    match error {
+        MeasureError::HotSet { .. } => Failure::of_option("--hot", error),
+        MeasureError::NoTier { .. } => Failure::of_option("--place", error),
+        error => error.into(),
+    }
 }

@@ -141,6 +141,7 @@ fn profile(args: &ProfileArgs) -> Result<ExitCode, Failure> {
             watch(&machine, watched, choice, args.for_, &interrupt).map_err(
                 |error| match error {
                     ProfileError::Hindered { source_name, why } => hindered(source_name, &why),
+                    error @ ProfileError::NoProcess { .. } => Failure::of_option("--pid", error),
                     error => error.into(),
                 },
             )?

@@ -13,7 +13,6 @@ use numalab_record::{Document, Launch, Pages, Run};
 use numalab_results::Report;
 use numalab_results::run::Summary;
 use numalab_results::scaling::RanksReport;
-use numalab_topology::count;
 
 use super::measuring::{new_run, survey, write_reports};
 use super::own;
@@ -61,7 +60,10 @@ fn run_rank(task: Task<'_>, identity: &Identity) -> Result<(), Failure> {
     let target = survey(&Selection { cpus: None, nodes: None, ..task.given.selection.clone() })?;
     let plan = plan(&task, &target)?;
     if task.given.output.dry_run {
-        return if identity.rank == 0 { show(&plan, identity) } else { Ok(()) };
+        return match identity.rank {
+            0 => output::print(&plan.foreseen(identity)),
+            _ => Ok(()),
+        };
     }
     let look = |name: &str| std::env::var(name).ok();
     let joined = Team::join(identity, &task.ranks.meet, &look);
@@ -124,19 +126,6 @@ fn plan(task: &Task<'_>, target: &Target) -> Result<SessionPlan, Failure> {
         overcommit: task.ranks.overcommit,
         csv,
     })
-}
-
-fn show(plan: &SessionPlan, identity: &Identity) -> Result<(), Failure> {
-    let sizes: Vec<String> =
-        plan.sizes_bytes.iter().map(|&size| numalab_formats::size::format_bytes(size)).collect();
-    let how = if plan.serial { "one after the other" } else { "at once" };
-    output::print(&format!(
-        "{} ({}), {how}: {} over {}\n",
-        count(identity.size, "rank"),
-        identity.launcher,
-        plan.work.name(),
-        sizes.join(", ")
-    ))
 }
 
 /// Writes the reports if there is a directory, and prints the results of the ranks: in the suite's

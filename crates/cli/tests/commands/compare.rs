@@ -369,7 +369,7 @@ fn a_log_without_the_metric_is_refused_with_the_line_nearest_to_it() {
         ends(&mut numalab_in(place.path(), &arguments), 2).1
     };
     let err = compare("b");
-    let words = "b: no line matches --metric `time = {s} s`; line 2 is the nearest: `time: 5 s`";
+    let words = "--metric: b: no line matches `time = {s} s`; line 2 is the nearest: `time: 5 s`";
     assert!(err.contains(words) && err.contains("awk"), "{err}");
     assert!(compare("comma").contains("numbers need a decimal point: LC_ALL=C"));
     let err = compare("c");

@@ -280,7 +280,7 @@ fn subjects_that_cannot_be_explored_are_refused_with_their_exit_code() {
         assert_eq!(output.status.code(), Some(code), "{words:?}: {said}");
         assert!(said.contains(message), "{words:?}: {said}");
     };
-    refused(&["profile", "--pid", "4194304"], 2, "--pid 4194304: no such process");
+    refused(&["profile", "--pid", "4194304"], 2, "--pid: process 4194304 does not exist");
     refused(&["profile"], 2, "--pid");
     refused(&["profile", "--pid", "1", "--", "true"], 125, "cannot be used with");
     let own = std::process::id().to_string();

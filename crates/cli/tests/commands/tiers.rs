@@ -165,5 +165,8 @@ fn a_machine_with_one_tier_is_named_where_the_probe_needs_two() {
     let output = run(&["study", "probe", "tiering", "--size", "8M", "--hot", "6M"]);
     let error = stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{error}");
-    assert!(error.contains("--hot 6 MiB: expected at least a page and at most half"), "{error}");
+    assert!(
+        error.contains("--hot: a hot set of 6 MiB: expected at least a page and at most half"),
+        "{error}"
+    );
 }

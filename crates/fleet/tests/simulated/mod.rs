@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use numalab_record::{
-    AccessPattern, BandwidthCell, C2cCell, CSV_HEADER, Cell, CellId, Environment, Experiment,
+    AccessPattern, BandwidthCell, C2cCell, CSV_HEADER, Cell, CellId, Environment, Experiment, Fact,
     Finished, IsaName, Kind, LatencyCell, Metric, Outcome, Pages, Run, Sample, StreamKernel, Team,
     WorkerPlan, write_sample,
 };
@@ -109,14 +109,14 @@ impl Fleet {
             ("load_average", "0.01 0.02 0.03 1/800 4242"),
             ("memory_total_kb", "263921388"),
         ];
-        let mut facts: BTreeMap<String, String> =
-            facts.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let mut facts: BTreeMap<String, Fact> =
+            facts.map(|(name, value)| (name.to_owned(), Fact::read(name, value))).into();
         match fault {
             Some(Fault::Setting { name, value, .. }) => {
-                facts.insert((*name).to_owned(), (*value).to_owned());
+                facts.insert((*name).to_owned(), Fact::read(name, value));
             }
             Some(Fault::Model(model)) => {
-                facts.insert("cpu_model".to_owned(), (*model).to_owned());
+                facts.insert("cpu_model".to_owned(), (*model).into());
             }
             _ => {}
         }

@@ -6,7 +6,7 @@ use std::string::{String, ToString};
 use std::vec::Vec;
 
 use numalab_record::{
-    AccessPattern, BandwidthCell, Cell, CellId, Document, Environment, Experiment, Finished,
+    AccessPattern, BandwidthCell, Cell, CellId, Document, Environment, Experiment, Fact, Finished,
     FramesCell, IsaName, Kind, LatencyCell, Metric, Outcome, Pages, Placement, ProofMethod, Sample,
     StreamKernel, Team, WorkerPlan,
 };
@@ -24,7 +24,7 @@ pub struct Context {
     /// Start in milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: u64,
     /// Facts: the accelerator, QEMU's version, the host.
-    pub facts: BTreeMap<String, String>,
+    pub facts: BTreeMap<String, Fact>,
 }
 
 /// Relative half width at which a cell counts as precise.
@@ -57,11 +57,12 @@ impl Results {
         self.storms.iter().for_each(|storm| storm_cell(&boot, storm, &mut cells));
         self.guests(&mut cells);
         let mut facts = context.facts.clone();
-        facts.insert("kernel".to_string(), format!("numalab-kernel {}", boot.version));
-        facts.insert("kernel_arguments".to_string(), boot.command.clone());
-        facts.insert("loader".to_string(), boot.loader.clone());
-        facts.insert("apic".to_string(), boot.apic.clone());
-        facts.insert("clock".to_string(), format!("{} kHz by {}", boot.tsc_khz, boot.clock));
+        facts.insert("kernel".to_string(), format!("numalab-kernel {}", boot.version).into());
+        facts.insert("kernel_arguments".to_string(), boot.command.clone().into());
+        facts.insert("loader".to_string(), boot.loader.clone().into());
+        facts.insert("apic".to_string(), boot.apic.clone().into());
+        facts.insert("clock".to_string(), boot.clock.clone().into());
+        facts.insert("clock_khz".to_string(), boot.tsc_khz.into());
         let run = numalab_record::Run {
             schema: Kind::Run.into(),
             name: "kernel".to_string(),

@@ -44,7 +44,13 @@ impl Results {
                 refill.refused_at, refill.after, refill.before
             ),
             Event::Failure { work, message } => format!("{work} failed: {message}\n"),
-            _ => String::new(),
+            // Tables and figures of the page, printed when all are there.
+            Event::Node(_)
+            | Event::Cpu(_)
+            | Event::Range(_)
+            | Event::Window(_)
+            | Event::Stream(_)
+            | Event::Heap(_) => String::new(),
         }
     }
 

@@ -116,7 +116,7 @@ mod tests {
         let place = |tier| Tiers::of(&machine, TierPlace::Tier(tier)).map(|tiers| tiers.cpu);
         assert_eq!(place(2).ok(), Some(CpuId(0)));
         let refused = place(3).expect_err("there are three").to_string();
-        assert_eq!(refused, "--place tier4: expected one of the 3 tiers of this machine");
+        assert_eq!(refused, "no tier 4 on this machine: expected one of its 3");
         machine.tiers.clear();
         assert_eq!(tiers(&machine), nodes(&["0", "1"]), "by the firmware");
     }

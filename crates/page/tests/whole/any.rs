@@ -1,6 +1,6 @@
 //! Properties of pages with arbitrary text: names of files, processes and machines are untrusted.
 
-use numalab_page::rows::Rows;
+use numalab_page::rows::{Field, Rows};
 use numalab_page::{
     Bar, BarGroup, Chart, Figure, Lead, Mood, Page, Panel, Part, Style, Table, Tile,
 };
@@ -167,7 +167,7 @@ proptest! {
     fn openmetrics_have_one_sample_a_line_whatever_the_labels(
         labels in prop::collection::vec(text(), 1..5),
     ) {
-        let rows = labels.iter().map(|label| vec![label.clone(), "1.5".to_owned()]);
+        let rows = labels.iter().map(|label| vec![Field::from(label.as_str()), 1.5.into()]);
         let metrics = Rows::new("row").labels(["name"]).values("ns", [("wait_ns", "the wait")]).rows(rows);
         let metrics = metrics.openmetrics().expect("values");
         let samples: Vec<&str> =

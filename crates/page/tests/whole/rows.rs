@@ -1,10 +1,11 @@
 //! Figures as rows for other programs.
 
 use insta::assert_snapshot;
-use numalab_page::rows::{Holds, Rows, optional};
+use numalab_page::rows::{Field, Holds, Rows};
 
-fn row<const N: usize>(fields: [&str; N]) -> Vec<String> {
-    fields.map(str::to_owned).to_vec()
+fn row<const N: usize>(labels: [&str; 4], values: [Field; N], text: &str) -> Vec<Field> {
+    let labels = labels.map(Field::from).into_iter();
+    labels.chain(values).chain([text.into()]).collect()
 }
 
 fn cells() -> Rows {
@@ -17,9 +18,21 @@ fn cells() -> Rows {
         .values("bytes", [("size_bytes", "the size")])
         .texts(["state"])
         .rows([
-            row(["latency/1M", "0", "latency", "ns", "92.5", "0.8", "1048576", "precise"]),
-            row(["copy \"a\"\n\\b", "", "bandwidth", "GB/s", "12.5", "", "4096", "=1+1, \"so\""]),
-            row(["core", "1", "frequency", "GHz", "NaN", "inf", "0", "-"]),
+            row(
+                ["latency/1M", "0", "latency", "ns"],
+                [92.5.into(), 0.8.into(), Field::Count(1_048_576)],
+                "precise",
+            ),
+            row(
+                ["copy \"a\"\n\\b", "", "bandwidth", "GB/s"],
+                [12.5.into(), Field::Empty, Field::Count(4096)],
+                "=1+1, \"so\"",
+            ),
+            row(
+                ["core", "1", "frequency", "GHz"],
+                [f64::NAN.into(), f64::INFINITY.into(), Field::Count(0)],
+                "-",
+            ),
         ])
 }
 
@@ -35,7 +48,7 @@ fn openmetrics_are_in_base_units_with_one_family_for_each_metric() {
 
 #[test]
 fn rows_without_values_are_no_metrics() {
-    let texts = Rows::new("knob").labels(["name"]).texts(["state"]).rows([row(["thp", "always"])]);
+    let texts = Rows::new("knob").labels(["name"]).texts(["state"]).rows([vec!["thp", "always"]]);
     assert_eq!(texts.openmetrics(), None);
     assert_eq!(texts.csv(), "name,state\nthp,always\n");
 }
@@ -45,7 +58,7 @@ fn units_are_converted_and_named_and_counts_have_none() {
     let metrics = |unit: &'static str, name: &'static str| {
         Rows::new("row")
             .values(unit, [(name, "it")])
-            .rows([row(["250"])])
+            .rows([vec![Field::Count(250)]])
             .openmetrics()
             .expect("a value")
     };
@@ -72,6 +85,8 @@ fn units_are_converted_and_named_and_counts_have_none() {
 }
 
 #[test]
-fn a_missing_value_is_an_empty_field() {
-    assert_eq!([optional(Some(1.5)), optional(None::<f64>)], ["1.5", ""]);
+fn a_missing_value_is_an_empty_field_and_a_tiny_one_keeps_its_digits() {
+    let fields = [Some(1.5), None, Some(3.2e-9), Some(0.0)].map(Field::from);
+    assert_eq!(fields.map(|field| field.to_string()), ["1.5", "", "3.2e-9", "0"]);
+    assert_eq!(Field::rounded(1.234_56, 3), Field::Number(1.235));
 }

@@ -1,5 +1,6 @@
 //! Hypervisors supplied by the user, checked before anything is booted.
 
+use numalab_record::Fact;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -41,9 +42,9 @@ pub(super) fn build_of(
 /// Returns each hypervisor's name and fingerprint, as facts about the study's system.
 pub(super) fn facts(
     builds: &BTreeMap<PathBuf, XenBuild>,
-) -> impl Iterator<Item = (String, String)> + '_ {
+) -> impl Iterator<Item = (String, Fact)> + '_ {
     builds.iter().map(|(file, build)| {
-        (format!("{XEN} {}", file.display()), format!("sha256 {}", build.sha256()))
+        (format!("{XEN} {}", file.display()), format!("sha256 {}", build.sha256()).into())
     })
 }
 
@@ -121,7 +122,7 @@ mod tests {
         let before = fact("a");
         assert_eq!(before.len(), 1);
         assert_eq!(before[0].0, format!("xen {}", file.display()));
-        assert!(before[0].1.starts_with("sha256 "));
+        assert!(before[0].1.to_string().starts_with("sha256 "));
         assert_eq!(fact("a"), before);
         let wanted = wanted(&[&file]);
         let builds = hypervisor_builds(&wanted, &settings).unwrap();

@@ -7,7 +7,7 @@ use numalab_record::explore::*;
 use numalab_record::study::Quantity;
 use numalab_record::system::{BalancingProbed, ProbedPlace};
 use numalab_record::tiering::TieringProbed;
-use numalab_record::{Environment, Placement, ProofMethod};
+use numalab_record::{Environment, Fact, Placement, ProofMethod};
 use numalab_topology::{CpuId, CpuSet, NodeId, NodeSet};
 use serde_json::json;
 
@@ -210,12 +210,14 @@ fn commits_are_quoted_by_twelve_digits_and_sides_are_read_back() {
 
 #[test]
 fn memory_of_any_size_is_compared_in_whole_gib() {
-    let gib = |kib: &str| Environment::lasting("memory_total_kb", kib).unwrap();
+    let gib = |kib: &str| {
+        Environment::lasting("memory_total_kb", &Fact::read("memory_total_kb", kib)).unwrap()
+    };
     assert_eq!((gib("524287"), gib("524288")), ("0 GiB".to_owned(), "1 GiB".to_owned()));
     assert_eq!(gib("18446744073709551615"), "17592186044415 GiB");
     assert_eq!(gib("a lot"), "a lot");
     for passing in ["load_average", "memory_available_kb", "swap_free_kb"] {
-        assert_eq!(Environment::lasting(passing, "1"), None);
+        assert_eq!(Environment::lasting(passing, &Fact::read(passing, "1")), None);
     }
-    assert_eq!(Environment::lasting("huge_pages_1048576kb", "2").as_deref(), Some("2"));
+    assert_eq!(Environment::lasting("huge_pages_1048576kb", &Fact::Count(2)).as_deref(), Some("2"));
 }

@@ -6,7 +6,7 @@ mod words;
 pub use words::what;
 
 use numalab_page::number::{count, figure, size_words, trimmed};
-use numalab_page::rows::{Rows, optional};
+use numalab_page::rows::{Field, Rows};
 use numalab_page::{Lead, Mood, Page};
 use numalab_record::shell::command_line;
 use numalab_topology::{NodeId, NodeSet};
@@ -50,11 +50,11 @@ impl Report for Advice {
 
     fn rows(&self) -> Option<Rows> {
         let row = |option: &AdvisedOption| {
-            let predicted = option.predicted.map_or([const { String::new() }; 3], |of| {
+            let predicted = option.predicted.map_or([const { Field::Empty }; 3], |of| {
                 let (low, high) = of.interval_percent;
-                [of.change_percent, low, high].map(|of| of.to_string())
+                [of.change_percent, low, high].map(Field::from)
             });
-            let what = [what(&option.candidate)];
+            let what = [Field::from(what(&option.candidate))];
             what.into_iter().chain(predicted).chain(measured_fields(option)).collect()
         };
         Some(columns().rows(self.options.iter().map(row)))
@@ -80,14 +80,14 @@ pub(crate) fn columns() -> Rows {
 
 /// Returns the measured change, its interval and the outcome of the trial, or the reason why there
 /// was none.
-fn measured_fields(option: &AdvisedOption) -> [String; 4] {
+fn measured_fields(option: &AdvisedOption) -> [Field; 4] {
     let measured = option.measured.as_ref();
     let ends = measured.and_then(|of| of.interval_percent);
     [
-        optional(measured.map(|of| of.change_percent)),
-        optional(ends.map(|(low, _)| low)),
-        optional(ends.map(|(_, high)| high)),
-        words::verdict(option),
+        measured.map(|of| of.change_percent).into(),
+        ends.map(|(low, _)| low).into(),
+        ends.map(|(_, high)| high).into(),
+        words::verdict(option).into(),
     ]
 }
 

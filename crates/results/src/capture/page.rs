@@ -9,7 +9,7 @@ use crate::capture::{Captured, NoLoad, Remark};
 /// Returns the comments at the start of a machine file written by this version: its origin and
 /// remarks.
 pub fn head(run: &Run, remarks: &[String], version: &str) -> String {
-    let title = run.environment.fact("cpu_model").unwrap_or("A machine");
+    let title = run.environment.text("cpu_model").unwrap_or("A machine");
     let (nodes, day) = (run.machine.nodes.len(), Civil::of(run.started_unix_ms).minute());
     let mut text = format!(
         "# {title}, {nodes} {}, as measured\n#\n# Measured by numalab {} on {day}, written by \

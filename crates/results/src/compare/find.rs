@@ -10,7 +10,7 @@ pub(crate) use cells::units;
 pub(crate) use shifts::answers;
 pub(crate) use tails::tail_of;
 
-use numalab_record::{Cell, CellId, Document, Environment, Metric};
+use numalab_record::{Cell, CellId, Document, Environment, Fact, Metric};
 use numalab_stats::{Interval, Verdict};
 use serde::{Deserialize, Serialize};
 
@@ -91,14 +91,14 @@ pub struct ComparedCell {
 }
 
 /// A fact about the system that differs between two runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FactDifference {
     /// The fact's name.
     pub name: String,
     /// The baseline's value, if it has one.
-    pub baseline: Option<String>,
+    pub baseline: Option<Fact>,
     /// The candidate's value, if it has one.
-    pub candidate: Option<String>,
+    pub candidate: Option<Fact>,
 }
 
 /// All runs of two sides, compared.
@@ -205,8 +205,8 @@ pub fn lasting_differences(before: &Environment, after: &Environment) -> Vec<Fac
     differences
         .map(|(name, baseline, candidate)| FactDifference {
             name: name.to_owned(),
-            baseline: baseline.map(str::to_owned),
-            candidate: candidate.map(str::to_owned),
+            baseline: baseline.cloned(),
+            candidate: candidate.cloned(),
         })
         .collect()
 }

@@ -1,10 +1,10 @@
 //! Page of compared runs.
 
 use numalab_page::number::{count, figure, percent, size, trimmed};
-use numalab_page::rows::{Holds, Rows, optional};
+use numalab_page::rows::{Field, Holds, Rows};
 use numalab_page::text::cut_middle;
 use numalab_page::{Lead, Mood, Page, Panel, Part, Table, Terminal};
-use numalab_record::Experiment;
+use numalab_record::{Experiment, Fact};
 
 use super::document::{ComparedRow, RunComparison};
 use crate::compare::{AnswerWord, FactDifference};
@@ -50,20 +50,20 @@ impl Report for RunComparison {
     fn rows(&self) -> Option<Rows> {
         let row = |row: &ComparedRow| {
             let id = row.cell.as_ref().map(|cell| cell.0.clone()).unwrap_or_default();
-            let blank = || FIELDS.map(|_| String::new());
+            let blank = || FIELDS.map(|_| Field::Empty);
             let of_cell = row.experiment.as_ref().map_or_else(blank, fields);
-            let mut fields: Vec<String> =
-                [id, row.what.clone()].into_iter().chain(of_cell).collect();
+            let names = [id, row.what.clone()].map(Field::from);
+            let mut fields: Vec<Field> = names.into_iter().chain(of_cell).collect();
             fields.extend([
-                row.metric.name().to_owned(),
-                row.unit.clone(),
-                optional(row.baseline),
-                optional(row.candidate),
-                row.change_percent.to_string(),
-                optional(row.interval_percent.map(|[lo, _]| lo)),
-                optional(row.interval_percent.map(|[_, hi]| hi)),
-                optional(row.spread_percent),
-                row.verdict.name().to_owned(),
+                row.metric.name().into(),
+                row.unit.clone().into(),
+                row.baseline.into(),
+                row.candidate.into(),
+                row.change_percent.into(),
+                row.interval_percent.map(|[lo, _]| lo).into(),
+                row.interval_percent.map(|[_, hi]| hi).into(),
+                row.spread_percent.into(),
+                row.verdict.name().into(),
             ]);
             fields
         };
@@ -212,7 +212,8 @@ fn changed_cells(of: &RunComparison) -> Table {
 }
 
 pub(crate) fn environment_table(facts: &[FactDifference]) -> Table {
-    let absent = |value: &Option<String>| value.clone().unwrap_or_else(|| "–".to_owned());
+    let absent =
+        |fact: &Option<Fact>| fact.as_ref().map_or_else(|| "–".to_owned(), ToString::to_string);
     Table::new("Facts that differ")
         .words(["fact", "baseline", "candidate"])
         .rows(facts.iter().map(|f| vec![f.name.clone(), absent(&f.baseline), absent(&f.candidate)]))

@@ -4,7 +4,7 @@ mod lead;
 
 use std::collections::BTreeMap;
 
-use numalab_page::rows::{Rows, optional};
+use numalab_page::rows::{Field, Rows};
 use numalab_page::text::{Table, count, figure};
 use numalab_page::{Chart, Curves, Page, Panel, Part, Series};
 use numalab_record::Kind;
@@ -60,16 +60,16 @@ impl Report for FleetReport {
     fn rows(&self) -> Option<Rows> {
         let row = |claim: &Claim| {
             vec![
-                claim.host.clone(),
-                claim.scope.to_string(),
-                claim.family.name().to_owned(),
-                format!("{:.3}", claim.change_percent),
-                format!("{:.3}", claim.score),
-                format!("{:e}", claim.p),
-                format!("{:e}", claim.q),
-                claim.figures.to_string(),
-                claim.peers.to_string(),
-                optional(claim.seen_again),
+                Field::from(claim.host.as_str()),
+                claim.scope.to_string().into(),
+                claim.family.name().into(),
+                Field::rounded(claim.change_percent, 3),
+                Field::rounded(claim.score, 3),
+                claim.p.into(),
+                claim.q.into(),
+                claim.figures.into(),
+                claim.peers.into(),
+                claim.seen_again.map(|again| again.to_string()).into(),
             ]
         };
         Some(columns().rows(self.analysis.claims.iter().map(row)))

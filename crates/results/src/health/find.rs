@@ -205,7 +205,7 @@ pub fn of_another_kind<'a>(
 ) -> Option<(&'a str, [&'a str; 2])> {
     baseline.iter().find_map(|run| {
         let there = &run.document.run.environment;
-        let differs = |name: &&str| match [there.fact(name), here.fact(name)] {
+        let differs = |name: &&str| match [there.text(name), here.text(name)] {
             [None, None] => None,
             // The model may be unknown. Time is recorded only if it is virtual, so its absence is a
             // fact as well.

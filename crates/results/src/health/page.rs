@@ -1,7 +1,7 @@
 //! Page, JSON, rows and one-line summary of a health check.
 
 use numalab_page::number::{figure, percent, size};
-use numalab_page::rows::Rows;
+use numalab_page::rows::{Field, Rows};
 use numalab_page::{Mood, Page, Panel, Part, Table};
 
 use crate::document::document_of;
@@ -153,11 +153,11 @@ impl Report for Health {
     fn rows(&self) -> Option<Rows> {
         let row = |found: &HealthFigure| {
             vec![
-                place(&found.scope),
-                name(found.family).to_owned(),
-                found.change_percent.to_string(),
-                found.spread_percent.to_string(),
-                severity_word(found.severity).to_owned(),
+                Field::from(place(&found.scope)),
+                name(found.family).into(),
+                found.change_percent.into(),
+                found.spread_percent.into(),
+                severity_word(found.severity).into(),
             ]
         };
         Some(columns().rows(self.figures.iter().map(row)))

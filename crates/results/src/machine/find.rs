@@ -67,7 +67,11 @@ impl MachineFigure {
             Self::Bandwidth { .. } | Self::Peak(_) => "GB/s",
             Self::CacheSize(_) => "KiB",
             Self::TlbEntries { .. } => "entries",
-            _ => "ns",
+            Self::Latency { .. }
+            | Self::CacheHit(_)
+            | Self::LineWithinGroup
+            | Self::LineBetweenNodes(..)
+            | Self::LatencyAtPeak(_) => "ns",
         }
     }
 

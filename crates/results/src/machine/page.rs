@@ -1,7 +1,7 @@
 //! Page, JSON and rows of a machine file compared with a run.
 
 use numalab_page::number::{count, figure, percent, trimmed};
-use numalab_page::rows::{Holds, Rows, optional};
+use numalab_page::rows::{Field, Holds, Rows};
 use numalab_page::{Lead, Mood, Page, Panel, Part, Table};
 
 use super::document::{ComparedMachine, FigurePair};
@@ -24,13 +24,9 @@ impl Report for ComparedMachine {
 
     fn rows(&self) -> Option<Rows> {
         let row = |pair: &FigurePair| {
-            vec![
-                pair.what.clone(),
-                pair.unit.clone(),
-                optional(pair.file),
-                optional(pair.result),
-                optional(pair.percent),
-            ]
+            let labels = [&pair.what, &pair.unit].map(|label| Field::from(label.as_str()));
+            let values = [pair.file, pair.result, pair.percent].map(Field::from);
+            labels.into_iter().chain(values).collect()
         };
         Some(columns().rows(self.pairs.iter().map(row)))
     }

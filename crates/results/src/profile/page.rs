@@ -11,7 +11,7 @@ pub use words::{hindrance_words, remarks};
 use std::collections::BTreeSet;
 
 use numalab_page::number::{count, size};
-use numalab_page::rows::{Rows, optional};
+use numalab_page::rows::{Field, Rows};
 use numalab_page::{Format, Page, Private, Tile};
 use numalab_record::profile::{Profile, SourceName, Target};
 use numalab_record::{Region, RegionAccesses};
@@ -74,14 +74,15 @@ pub(crate) fn columns() -> Rows {
         .values("ns", [("waited_ns", "the time that the thread waited for these accesses")])
 }
 
-fn row(profile: &Profile, region: &Region, by: &RegionAccesses) -> Vec<String> {
+fn row(profile: &Profile, region: &Region, by: &RegionAccesses) -> Vec<Field> {
     let start = format!("{:#x}", region.start);
     let numbers = [by.thread, by.cpu_node, by.memory_node].map(|of| of.to_string());
     let waited_ns = by.waits.map(|waits| waits.waited_ns);
     let either = by.loads.is_none().then_some(by.either);
-    let figures = [by.loads, by.stores, either, by.misses, waited_ns].map(optional);
+    let figures = [by.loads, by.stores, either, by.misses, waited_ns].map(Field::from);
     let labels = [region.name.clone(), start].into_iter().chain(numbers);
-    labels.chain([profile.source.name().name().to_owned()]).chain(figures).collect()
+    let labels = labels.chain([profile.source.name().name().to_owned()]);
+    labels.map(Field::from).chain(figures).collect()
 }
 
 fn meta(profile: &Profile) -> String {

@@ -6,7 +6,7 @@ mod parts;
 pub(crate) mod program;
 
 use numalab_page::number::count;
-use numalab_page::rows::Rows;
+use numalab_page::rows::{Field, Rows};
 use numalab_page::{Format, Lead, Mood, Page};
 use numalab_record::profile::Ended;
 use numalab_record::{Kind, MemoryReport};
@@ -48,8 +48,8 @@ impl Report for MemoryReport {
                     node.cost_ns,
                     node.queue_ns,
                 ];
-                let figures = figures.map(|figure| figure.to_string());
-                core::iter::once(phase.label()).chain(figures).collect()
+                let label = Field::from(phase.label());
+                core::iter::once(label).chain(figures.map(Field::from)).collect()
             })
         });
         Some(columns().rows(rows))

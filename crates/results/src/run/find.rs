@@ -272,7 +272,7 @@ impl<'a> Summary<'a> {
 
     /// Returns the machine's host name, or else its processor model, or else "this machine".
     pub fn machine_name(&self) -> &'a str {
-        let fact = |name| self.run.environment.facts.get(name).map(String::as_str);
+        let fact = |name| self.run.environment.text(name);
         fact("hostname").or_else(|| fact("cpu_model")).unwrap_or("this machine")
     }
 }

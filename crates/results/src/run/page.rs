@@ -52,7 +52,7 @@ impl Report for Summary<'_> {
 fn meta(summary: &Summary<'_>) -> String {
     let (run, machine) = (summary.run, &summary.run.machine);
     let progress = &summary.progress;
-    let model = run.environment.facts.get("cpu_model").cloned();
+    let model = run.environment.text("cpu_model").map(str::to_owned);
     let parts = [
         model.filter(|model| model != summary.machine_name()),
         Some(count(machine.nodes.len(), "node")),

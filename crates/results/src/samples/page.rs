@@ -3,7 +3,7 @@
 mod sentences;
 
 use numalab_page::number::{count, figure, percent, trimmed};
-use numalab_page::rows::{Holds, Rows, optional};
+use numalab_page::rows::{Field, Holds, Rows};
 use numalab_page::{Lead, Mood, Page, Panel, Part, Table};
 use numalab_record::Kind;
 use numalab_stats::{Direction, Extreme, Ground, Interval, Sample, Scale, Verdict};
@@ -47,18 +47,18 @@ impl Report for SampleComparison {
         let interval = self.found.percent_interval();
         let [baseline, candidate] = self.names.clone();
         let row = vec![
-            baseline,
-            candidate,
-            self.unit.clone(),
-            self.baseline.median().to_string(),
-            self.candidate.median().to_string(),
-            self.baseline.len().to_string(),
-            self.candidate.len().to_string(),
-            optional(self.found.percent()),
-            optional(interval.map(|interval| interval.lo)),
-            optional(interval.map(|interval| interval.hi)),
-            label::verdict_word(self.found.verdict).to_owned(),
-            self.tail().as_ref().map(label::tail).unwrap_or_default().to_owned(),
+            Field::from(baseline),
+            candidate.into(),
+            self.unit.clone().into(),
+            self.baseline.median().into(),
+            self.candidate.median().into(),
+            self.baseline.len().into(),
+            self.candidate.len().into(),
+            self.found.percent().into(),
+            interval.map(|interval| interval.lo).into(),
+            interval.map(|interval| interval.hi).into(),
+            label::verdict_word(self.found.verdict).into(),
+            self.tail().as_ref().map(label::tail).into(),
         ];
         Some(columns().rows([row]))
     }

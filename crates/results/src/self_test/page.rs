@@ -1,7 +1,7 @@
 //! Page, JSON and rows of a self-test.
 
 use numalab_page::number::{count, figure, size};
-use numalab_page::rows::Rows;
+use numalab_page::rows::{Field, Rows};
 use numalab_page::{Lead, Mood, Page, Panel, Part, Table};
 use numalab_record::self_test::{
     Check, CheckFound, CheckOutcome, Checked, GuestNode, NodeLatency, NodePages, PutBack, SelfTest,
@@ -22,7 +22,7 @@ impl Report for SelfTest {
             .words(["check", "", "found"])
             .rows(self.checks.iter().map(row))
             .moods(self.checks.iter().map(|checked| mood(checked.outcome)));
-        let fact = |name: &str| self.environment.facts.get(name).cloned().unwrap_or_default();
+        let fact = |name: &str| self.environment.text(name).unwrap_or_default();
         let nodes = count(self.machine.memory_nodes().len(), "node");
         let parts = [
             Part::of("Checks", vec![Panel::table(checks)]),
@@ -43,12 +43,12 @@ impl Report for SelfTest {
     fn rows(&self) -> Option<Rows> {
         let row = |checked: &Checked| {
             let passed = match checked.outcome {
-                CheckOutcome::Passed => "1",
-                CheckOutcome::Failed => "0",
-                CheckOutcome::NotChecked => "",
+                CheckOutcome::Passed => Field::Count(1),
+                CheckOutcome::Failed => Field::Count(0),
+                CheckOutcome::NotChecked => Field::Empty,
             };
             let (name, outcome) = (name(checked.check), outcome(checked.outcome));
-            [name, outcome, &found_words(checked), passed].map(ToOwned::to_owned).to_vec()
+            vec![name.into(), outcome.into(), found_words(checked).into(), passed]
         };
         Some(columns().rows(self.checks.iter().map(row)))
     }
@@ -154,9 +154,14 @@ fn words(found: &CheckFound) -> String {
         }
         CheckFound::Settings { settings } if settings.is_empty() => "none changed".to_owned(),
         CheckFound::Settings { settings } => {
-            let words = |setting: &PutBack| match setting.before == setting.after {
-                true => format!("{} {} again", setting.name, setting.before),
-                false => format!("{} {}, was {}", setting.name, setting.after, setting.before),
+            let words = |setting: &PutBack| {
+                // Empty if the kernel does not report it.
+                let [before, after] = [&setting.before, &setting.after]
+                    .map(|value| if value.is_empty() { "unknown" } else { value });
+                match before == after {
+                    true => format!("{} {before} again", setting.name),
+                    false => format!("{} {after}, was {before}", setting.name),
+                }
             };
             settings.iter().map(words).collect::<Vec<_>>().join(", ")
         }

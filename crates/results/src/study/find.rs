@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use numalab_record::SharedMachine;
 use numalab_record::study::{
     Cells, Counted, JournalEntry, Notice, Quantity, SampleEntry, StudyDocument,
 };
+use numalab_record::{Fact, SharedMachine};
 use numalab_stats::{
     Comparison, Confidence, Criteria, Direction, Draws, Estimate, Extreme, Margin, Resampling,
     Sample, Test, Verdict, bootstrap_bca, paired_permutation,
@@ -172,7 +172,7 @@ impl<'a> StudySummary<'a> {
     }
 
     /// Returns the environment of the first session.
-    pub fn first_facts(&self) -> BTreeMap<String, String> {
+    pub fn first_facts(&self) -> BTreeMap<String, Fact> {
         let mut began = self.document.journal.iter().filter_map(|entry| match entry {
             JournalEntry::Began { environment, .. } => Some(environment.facts.clone()),
             _ => None,
@@ -197,7 +197,7 @@ impl<'a> StudySummary<'a> {
         for other in rest {
             for (name, ..) in first.differences(other) {
                 let value = |session: &&numalab_record::Environment| {
-                    session.facts.get(name).cloned().unwrap_or_else(|| "–".to_owned())
+                    session.fact(name).map_or_else(|| "–".to_owned(), ToString::to_string)
                 };
                 changed.insert(name.to_owned(), sessions.iter().map(value).collect());
             }

@@ -1,7 +1,7 @@
 //! Page, JSON and rows of a probe of memory tiers: pages by tier and latency over time.
 
 use numalab_page::number::{figure, size};
-use numalab_page::rows::Rows;
+use numalab_page::rows::{Field, Rows};
 use numalab_page::{Chart, Lead, Mood, Page, Panel, Part, Series, Table};
 use numalab_record::Kind;
 use numalab_record::tiering::{TierLook, TieringProbed};
@@ -55,11 +55,11 @@ impl Report for TieringProbed {
     fn rows(&self) -> Option<Rows> {
         let row = |look: &TierLook| {
             vec![
-                look.at_ns.to_string(),
-                look.latency_ns.to_string(),
-                look.fast_pages.to_string(),
-                look.slow_pages.to_string(),
-                look.marked_pages.to_string(),
+                Field::from(look.at_ns),
+                look.latency_ns.into(),
+                look.fast_pages.into(),
+                look.slow_pages.into(),
+                look.marked_pages.into(),
             ]
         };
         Some(columns().rows(self.looks.iter().map(row)))

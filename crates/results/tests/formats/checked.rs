@@ -38,8 +38,8 @@ fn left_out(check: Check, reason: &str) -> Checked {
 
 fn self_test(checks: Vec<Checked>) -> SelfTest {
     let facts = BTreeMap::from([
-        ("cpu_model".to_owned(), "EPYC".to_owned()),
-        ("kernel".to_owned(), "6.12".to_owned()),
+        ("cpu_model".to_owned(), "EPYC".into()),
+        ("kernel".to_owned(), "6.12".into()),
     ]);
     SelfTest { environment: Environment { facts }, machine: machine(), checks }
 }
@@ -74,7 +74,8 @@ fn all_checks() -> Vec<Checked> {
         before: "1".to_owned(),
         after: after.to_owned(),
     };
-    let settings = vec![setting("numa_balancing", "1"), setting("thp_enabled", "0")];
+    let settings = [("numa_balancing", "1"), ("thp_enabled", "0"), ("swappiness", "")];
+    let settings = settings.map(|(name, after)| setting(name, after)).to_vec();
     vec![
         passed(Check::Pins, CheckFound::Pins { right: cpus("0-3"), wrong: CpuSet::new() }),
         passed(Check::Bound, CheckFound::Pages { nodes: vec![pages(0, 8), pages(1, 8)] }),

@@ -110,7 +110,7 @@ fn a_study_of_the_first_version_has_its_page_and_its_rows() {
 fn private_facts_of_a_kept_run_are_in_no_format_of_its_redacted_page() {
     let mut document = run(&repository().join("docs/examples/run"));
     let facts = &mut document.run.environment.facts;
-    facts.insert("hostname".to_owned(), "annas-laptop".to_owned());
+    facts.insert("hostname".to_owned(), "annas-laptop".into());
     let page = Summary::of(&document).page();
     assert!(page.markdown().contains("annas") && page.html().contains("annas"));
     let redacted = page.redacted();

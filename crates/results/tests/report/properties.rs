@@ -152,8 +152,8 @@ prop_compose! {
         };
         let mut document = runs::Builder::new(machine).document;
         let run = &mut document.run;
-        run.environment.facts.extend(facts);
-        run.environment.facts.insert("hostname".into(), host.clone());
+        run.environment.facts.extend(facts.into_iter().map(|(name, text)| (name, text.into())));
+        run.environment.facts.insert("hostname".into(), host.clone().into());
         run.name = host;
         run.label = label;
         run.started_unix_ms = times.0;

@@ -76,7 +76,7 @@ impl Builder {
             ("thp_enabled", "always [madvise] never"),
             ("clock_invariant", "yes"),
         ];
-        let facts = facts.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let facts = facts.map(|(name, value)| (name.to_owned(), Fact::read(name, value)));
         let run = Run {
             schema: Kind::Run.into(),
             name: "measure".into(),
@@ -430,7 +430,7 @@ pub fn surface() -> Document {
     let mut run = Builder::new(machine(2, 4, |from, to| if from == to { 10 } else { 21 }));
     StreamKernel::ALL.into_iter().for_each(|kernel| run.loaded_by(kernel, 87.0));
     let facts = &mut run.document.run.environment.facts;
-    facts.insert("memory_peak_mb_s".into(), "61000".into());
+    facts.insert("memory_peak_mb_s".into(), Fact::Count(61_000));
     facts.insert("memory_channels_empty".into(), "DIMM_C".into());
     facts.insert("memory_modules_slow".into(), "DIMM_B1 at 2933 of 3200 MT/s".into());
     run.document

@@ -332,7 +332,7 @@ fn a_published_csv_of_the_suite_is_read_and_shown_in_every_format() {
     assert!(page.markdown().contains("| sequential 0,1, 4 x 512M | 111 |"), "{}", page.markdown());
     assert!(page.html().contains("<svg") && !page.html().contains("http:"));
     let csv = report.exported(Format::Csv).unwrap();
-    assert!(csv.contains(",sequential,0 1,false,latency,ns,4,1048576,11.4000,11.4550,"), "{csv}");
+    assert!(csv.contains(",sequential,0 1,false,latency,ns,4,1048576,11.4,11.455,"), "{csv}");
     let json: serde_json::Value = serde_json::from_str(&report.json().unwrap()).unwrap();
     assert_eq!(json["scaling"]["steps"][0]["values"][2][1], 103.95);
 }

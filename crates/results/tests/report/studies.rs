@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use numalab_record::study::*;
-use numalab_record::{Environment, Kind, NoEffect};
+use numalab_record::{Environment, Fact, Kind, NoEffect};
 
 /// Returns a disturbance by other processes that ran this long within two seconds.
 pub fn disturbed_by(foreign_ms: u64) -> Disturbance {
@@ -165,7 +165,7 @@ fn environment() -> Environment {
         ("kernel", "6.1.0"),
         ("load_average", "0.1 0.2 0.3 1/100 9"),
     ];
-    let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+    let owned = |(name, value): (&str, &str)| (name.to_owned(), Fact::read(name, value));
     Environment { facts: facts.into_iter().map(owned).collect() }
 }
 

@@ -166,7 +166,7 @@ fn disturbed_windows_are_kept_but_left_out_of_the_figure() {
 fn a_clock_that_is_not_invariant_and_much_disturbance_are_odd() {
     let mut document = runs::one_node();
     let facts = &mut document.run.environment.facts;
-    facts.insert("clock_invariant".into(), "no".into());
+    facts.insert("clock_invariant".into(), false.into());
     for cell in &mut document.cells {
         for sample in cell.samples.iter_mut().step_by(4) {
             sample.disturbed = Some("steal".into());
@@ -234,7 +234,7 @@ fn a_guest_of_one_node_is_not_assured_that_no_access_is_remote() {
     let mut document = runs::one_node();
     let page = |document: &_| Summary::of(document).page().terminal(numalab_page::Style::Plain);
     assert!(page(&document).contains("so no access is remote"));
-    document.run.environment.facts.insert("hypervisor".to_owned(), "KVM".to_owned());
+    document.run.environment.facts.insert("hypervisor".to_owned(), "KVM".into());
     let guest = page(&document);
     assert!(guest.contains("This guest sees one memory node"), "{guest}");
     assert!(!guest.contains("no access is remote"), "{guest}");
@@ -254,7 +254,7 @@ fn packages_that_are_shown_as_one_node_have_remote_accesses() {
 #[test]
 fn a_guest_with_huge_pages_that_are_small_on_the_host_is_warned() {
     let mut document = runs::one_node();
-    let fact = ("hypervisor".to_owned(), "KVM".to_owned());
+    let fact = ("hypervisor".to_owned(), "KVM".into());
     document.run.environment.facts.extend([fact]);
     assert!(!kinds(&document).contains(&"huge-pages-split".to_owned()));
     for cell in &mut document.cells {

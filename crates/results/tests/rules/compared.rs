@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use numalab_record::{
-    CellId, CellResult, Document, Environment, Experiment, LatencyCell, Metric, Pages, Sample,
+    CellId, CellResult, Document, Environment, Experiment, Fact, LatencyCell, Metric, Pages, Sample,
 };
 use numalab_results::compare::document::RunComparison;
 use numalab_results::compare::{
@@ -237,12 +237,15 @@ fn lasting_differences_of_the_first_runs_are_named_and_passing_ones_are_not() {
     let found = compared(&[of("6.1", "0"), of("9", "9")], &[of("6.12", "3")]);
     let difference = |name: &str, baseline: Option<&str>, candidate: Option<&str>| FactDifference {
         name: name.to_owned(),
-        baseline: baseline.map(str::to_owned),
-        candidate: candidate.map(str::to_owned),
+        baseline: baseline.map(Fact::from),
+        candidate: candidate.map(Fact::from),
     };
     assert_eq!(found.environment, [difference("kernel", Some("6.1"), Some("6.12"))]);
     let facts = |of: &[(&str, &str)]| Environment {
-        facts: of.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        facts: of
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), Fact::read(name, value)))
+            .collect(),
     };
     let gone = lasting_differences(&facts(&[("thp", "always")]), &facts(&[]));
     assert_eq!(gone, [difference("thp", Some("always"), None)]);

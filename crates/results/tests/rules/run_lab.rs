@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use numalab_formats::described::uniform;
 use numalab_record::{
     AccessPattern, BandwidthCell, C2cCell, Cell, CellId, CellResult, CoreCell, Document,
-    Experiment, IsaName, LatencyCell, LoadedCell, Metric, Outcome, Pages, Placement, ProofMethod,
-    StreamKernel, Team, WorkerPlan,
+    Experiment, Fact, IsaName, LatencyCell, LoadedCell, Metric, Outcome, Pages, Placement,
+    ProofMethod, StreamKernel, Team, WorkerPlan,
 };
 use numalab_topology::{CpuId, CpuSet, EmulatedNodes, EmulationSpec, Machine, NodeId};
 
@@ -115,7 +115,7 @@ pub fn document(cells: Vec<CellResult>) -> Document {
 
 /// Returns the document with an additional fact about the system.
 pub fn with_fact(mut document: Document, name: &str, value: &str) -> Document {
-    document.run.environment.facts.insert(name.to_owned(), value.to_owned());
+    document.run.environment.facts.insert(name.to_owned(), Fact::read(name, value));
     document
 }
 

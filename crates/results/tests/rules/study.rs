@@ -1,5 +1,6 @@
 //! Findings from samples in blocks: effects, looks, the best treatment, two runs compared.
 
+use numalab_record::Fact;
 use numalab_record::study::{
     Arm, EndReason, GuestPlace, JournalEntry, Quantity, Reading, StudyDocument,
 };
@@ -320,7 +321,7 @@ fn facts_that_sessions_do_not_share_are_listed_a_value_each() {
     let summary = StudySummary::of(&of);
     let changed = summary.changed_facts();
     assert_eq!(changed["kernel"], ["6.1", "6.12"]);
-    assert_eq!(summary.first_facts()["kernel"], "6.1");
+    assert_eq!(summary.first_facts()["kernel"], Fact::from("6.1"));
 }
 
 /// Makes this number of sessions of four blocks.

@@ -64,7 +64,7 @@ pub fn run(factors: Vec<Factor>, blocks: usize) -> StudyRun {
 }
 
 pub fn began(kernel: &str) -> JournalEntry {
-    let facts = BTreeMap::from([("kernel".to_owned(), kernel.to_owned())]);
+    let facts = BTreeMap::from([("kernel".to_owned(), kernel.into())]);
     let environment = Environment { facts };
     JournalEntry::Began { plan: "plan".to_owned(), unix_ms: 0, environment, notices: Vec::new() }
 }

@@ -1,5 +1,7 @@
 //! Two commands run alternately as a study.
 
+use std::fmt::Display;
+
 use numalab_advise::is_piped;
 use numalab_host::note;
 use numalab_places::BACKENDS;
@@ -43,10 +45,19 @@ pub(crate) fn metric_of_pattern(
     pattern: &str,
     better: Option<Direction>,
 ) -> Result<MetricSpec, Failure> {
-    let parsed = Pattern::parse(pattern)
-        .map_err(|error| Failure::bad_input(format!("--metric: {error}")))?;
-    let better = better.or_else(|| parsed.usual_direction()).ok_or_else(|| {
-        Failure::bad_input(SampleError::Direction { pattern: pattern.to_owned() })
-    })?;
+    let parsed = Pattern::parse(pattern).map_err(of_metric)?;
+    let better =
+        better.or_else(|| parsed.usual_direction()).ok_or_else(|| no_direction(pattern))?;
     Ok(MetricSpec::of_pattern(pattern.to_owned(), better))
+}
+
+/// Reports an error of the pattern.
+pub(super) fn of_metric(error: impl Display) -> Failure {
+    Failure::bad_input(format!("--metric: {error}"))
+}
+
+/// Reports a pattern whose values may be times or rates.
+pub(super) fn no_direction(pattern: &str) -> Failure {
+    let error = SampleError::Direction { pattern: pattern.to_owned() };
+    of_metric(format_args!("{error}, or --better lower or --better higher"))
 }

@@ -8,8 +8,9 @@ use numalab_host::bounded::{MOST_RESULT_BYTES, read_input_text};
 use numalab_host::note;
 use numalab_results::samples::{SampleComparison, numbers};
 use numalab_stats::Direction;
-use numalab_workload::{LogSample, Pattern, SampleError};
+use numalab_workload::{LogSample, Pattern};
 
+use super::commands::{no_direction, of_metric};
 use super::{Compared, MARGIN};
 use crate::args::CompareArgs;
 use crate::failure::Failure;
@@ -19,9 +20,7 @@ pub(super) fn compared(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<Compa
     let (values, unit, usual) = match &args.metric {
         None => (both(paths, read_numbers)?, String::new(), None),
         Some(metric) => {
-            let pattern = Pattern::parse(metric);
-            let pattern =
-                pattern.map_err(|error| Failure::bad_input(format!("--metric: {error}")))?;
+            let pattern = Pattern::parse(metric).map_err(of_metric)?;
             let logs = both(paths, |path| {
                 let text = text(path)?;
                 let undefined = pattern.undefined(&text);
@@ -32,13 +31,13 @@ pub(super) fn compared(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<Compa
                     ));
                 }
                 let sample = LogSample::of(&text, metric, &pattern);
-                sample.map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))
+                sample.map_err(|error| of_metric(format_args!("{}: {error}", path.display())))
             })?;
             LogSample::expect_one_unit([(&names[0], &logs[0]), (&names[1], &logs[1])], metric)
-                .map_err(Failure::bad_input)?;
+                .map_err(of_metric)?;
             let usual = logs.iter().find_map(|log| log.usual_direction(&pattern));
             if args.better.or(usual).is_none() {
-                return Err(Failure::bad_input(SampleError::Direction { pattern: metric.clone() }));
+                return Err(no_direction(metric));
             }
             (logs.map(|log| log.values), pattern.label().to_owned(), usual)
         }

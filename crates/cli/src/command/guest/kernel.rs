@@ -15,8 +15,8 @@ use numalab_kernel::event::Event;
 use numalab_kernel::results::{Context, Results};
 use numalab_kernel::run;
 use numalab_measure::RunRecorder;
-use numalab_record::Document;
 use numalab_record::system::Described;
+use numalab_record::{Document, Fact};
 use numalab_results::Report;
 use numalab_results::run::Summary;
 use numalab_results::study::page::accelerator_reason;
@@ -88,7 +88,7 @@ fn plan(args: &RunArgs) -> Result<Launch, Failure> {
 }
 
 /// Returns the facts about a run that the kernel itself does not know.
-fn facts(launch: &Launch) -> BTreeMap<String, String> {
+fn facts(launch: &Launch) -> BTreeMap<String, Fact> {
     let accelerator = launch.accelerator();
     let facts = [
         ("accelerator", accelerator.kind.name().to_owned()),
@@ -96,7 +96,7 @@ fn facts(launch: &Launch) -> BTreeMap<String, String> {
         ("qemu", launch.qemu().version.to_string()),
         ("hostname", "numalab-kernel guest".to_owned()),
     ];
-    facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    facts.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect()
 }
 
 /// Writes an image that boots the kernel with these words.

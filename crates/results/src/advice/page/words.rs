@@ -150,7 +150,15 @@ pub(super) fn cut_short(advice: &Advice, option: &AdvisedOption) -> Option<Strin
                 size_words(*needed_bytes)
             ));
         }
-        _ => {}
+        Some(
+            Untried::ProgramMustChange
+            | Untried::NotEmulated
+            | Untried::NotInTrials
+            | Untried::NeedsRoot(_)
+            | Untried::NotInKernel(_)
+            | Untried::NoOpenMp,
+        )
+        | None => {}
     }
     let out = option.measured.as_ref()?.out?;
     let behind = out.behind.and_then(|at| advice.options.get(at));

@@ -3,7 +3,7 @@
 use numalab_formats::machine_toml::LoadFigures;
 use numalab_memory_model::curve::Curve;
 use numalab_memory_model::machine::{Core, Family, Found, Identity};
-use numalab_record::{AccessPattern, StreamKernel};
+use numalab_record::{AccessPattern, Fact, StreamKernel};
 use numalab_topology::Machine;
 
 use super::Remark;
@@ -122,14 +122,17 @@ fn timed(summary: &Summary<'_>) -> Remark {
 
 /// Returns the identity of the machine's cores, as the run has it.
 fn identity<'a>(summary: &'a Summary<'_>) -> Identity<'a> {
-    let facts = &summary.run.environment.facts;
-    let number = |name| facts.get(name)?.parse::<u32>().ok();
+    let environment = &summary.run.environment;
+    let number = |name| match environment.fact(name)? {
+        Fact::Count(count) => u32::try_from(*count).ok(),
+        Fact::Flag(_) | Fact::Number(_) | Fact::Text(_) => None,
+    };
     let l2 = summary.run.machine.caches.iter().find(|cache| cache.level == 2);
     Identity {
-        vendor: facts.get("cpu_vendor").map_or("", String::as_str),
+        vendor: environment.text("cpu_vendor").unwrap_or_default(),
         numbers: number("cpu_family").zip(number("cpu_model_number")),
         l2_bytes: l2.and_then(|cache| cache.size_bytes).unwrap_or(0),
-        prefetches_code: facts.contains_key("cpu_prefetches_code"),
+        prefetches_code: environment.fact("cpu_prefetches_code") == Some(&Fact::Flag(true)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The page of guests.
 
 use numalab_page::number::{count, share_words, size_words};
-use numalab_page::rows::Rows;
+use numalab_page::rows::{Field, Rows};
 use numalab_page::text::cut;
 use numalab_page::{Page, Panel, Part, Table};
 use numalab_record::explore::{GuestView, GuestsView, Hypervisor, spread};
@@ -28,15 +28,15 @@ pub(super) fn page(view: &GuestsView) -> Page {
 }
 
 pub(super) fn rows(view: &GuestsView) -> Rows {
-    let of_guest = |guest: &GuestView| -> Vec<Vec<String>> {
+    let of_guest = |guest: &GuestView| -> Vec<Vec<Field>> {
         let mut nodes: NodeSet = guest.vcpus.iter().filter_map(|vcpu| vcpu.node).collect();
         nodes.extend(guest.bytes_by_node.keys().copied());
         let row = |node| {
             let vcpus = guest.vcpus.iter().filter(|vcpu| vcpu.node == Some(node)).count();
             let bytes = guest.bytes_by_node.get(&node).copied().unwrap_or(0);
-            let name = guest.name.clone();
-            let (by, number) = (by(guest).to_owned(), guest.number.to_string());
-            vec![name, by, number, node.to_string(), vcpus.to_string(), bytes.to_string()]
+            let labels = [&guest.name, by(guest), &guest.number.to_string(), &node.to_string()];
+            let values = [Field::from(vcpus), Field::from(bytes)];
+            labels.map(Field::from).into_iter().chain(values).collect()
         };
         nodes.iter().map(row).collect()
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use numalab_page::number::size_words;
-use numalab_page::rows::{Rows, optional};
+use numalab_page::rows::{Field, Rows};
 use numalab_page::{Page, Panel, Part, Table, share_bar};
 use numalab_record::explore::{HeapNode, HeapSource, HeapView, XEN_PAGE_BYTES, XenHeap, spread};
 
@@ -37,12 +37,12 @@ pub(super) fn page(view: &HeapView) -> Page {
 pub(super) fn rows(view: &HeapView) -> Rows {
     let row = |node: &HeapNode| {
         vec![
-            node.node.to_string(),
-            node.managed_bytes.to_string(),
-            node.free_bytes.to_string(),
-            optional(node.free_huge_bytes),
-            node.cached_bytes.to_string(),
-            node.offline_bytes.to_string(),
+            Field::from(node.node.to_string()),
+            node.managed_bytes.into(),
+            node.free_bytes.into(),
+            node.free_huge_bytes.into(),
+            node.cached_bytes.into(),
+            node.offline_bytes.into(),
         ]
     };
     columns().rows(view.nodes.iter().map(row))

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use numalab_page::number::{count, figure, share_words, size_words};
-use numalab_page::rows::{Rows, optional};
+use numalab_page::rows::{Field, Rows};
 use numalab_page::{Page, Panel, Part, Table, share_bar};
 use numalab_record::explore::{NodeView, NodesView, fragmentation, spread};
 use numalab_topology::NodeSet;
@@ -41,15 +41,15 @@ pub(super) fn rows(view: &NodesView) -> Rows {
             node.page_cache_bytes,
             node.slab_bytes,
         ];
-        let mut row = vec![node.node.to_string()];
-        row.extend(bytes.map(optional));
-        row.push(optional(node.fragmentation));
-        row.push(optional(node.rates.map(|rates| rates.foreign)));
-        row.push(optional(node.tier));
+        let mut row = vec![Field::from(node.node.to_string())];
+        row.extend(bytes.map(Field::from));
+        row.push(node.fragmentation.into());
+        row.push(node.rates.map(|rates| rates.foreign).into());
+        row.push(node.tier.map(|tier| tier.to_string()).into());
         let moves = node.moves_rates;
         row.extend([
-            optional(moves.map(|moves| moves.promoted)),
-            optional(moves.map(|moves| moves.demoted)),
+            moves.map(|moves| moves.promoted).into(),
+            moves.map(|moves| moves.demoted).into(),
         ]);
         row
     };

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use numalab_page::number::{count, share_words, size_words};
-use numalab_page::rows::Rows;
+use numalab_page::rows::{Field, Rows};
 use numalab_page::text::cut;
 use numalab_page::{Page, Panel, Part, Private, Table, is_private_path, share_bar};
 use numalab_record::explore::{
@@ -52,10 +52,11 @@ fn private(view: &ProcessView) -> Vec<Private> {
 
 pub(super) fn rows(view: &ProcessView) -> Rows {
     let row = |node: NodeId| {
-        let bytes = |of: &BytesByNode| of.get(&node).copied().unwrap_or(0).to_string();
+        let bytes = |of: &BytesByNode| of.get(&node).copied().unwrap_or(0);
         let (all, own) = (bytes(&view.bytes_by_node), bytes(&view.own_bytes_by_node));
-        let threads = threads_on(view, node).to_string();
-        vec![view.process.to_string(), node.to_string(), all, own, threads]
+        let labels = [view.process.to_string(), node.to_string()].map(Field::from);
+        let values = [all.into(), own.into(), threads_on(view, node).into()];
+        labels.into_iter().chain(values).collect()
     };
     columns().rows(nodes(view).into_iter().map(row))
 }

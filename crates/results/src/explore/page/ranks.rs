@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use numalab_page::number::{count, share_words, size_words};
-use numalab_page::rows::Rows;
+use numalab_page::rows::{Field, Rows};
 use numalab_page::text::cut;
 use numalab_page::{Page, Panel, Part, Private, Table};
 use numalab_record::explore::{RankView, RanksView, ThreadView, spread};
@@ -156,17 +156,16 @@ fn threads(view: &RanksView) -> Table {
 pub(super) fn rows(view: &RanksView) -> Rows {
     let of_rank = |rank: &RankView| {
         let row = |(number, thread): (usize, &ThreadView)| {
-            let node = thread.node.map_or_else(String::new, |node| node.to_string());
             let on_node = thread.node.and_then(|node| rank.own_bytes_by_node.get(&node));
             vec![
-                rank.job.clone(),
-                rank.rank.to_string(),
-                number.to_string(),
-                thread.cpu.to_string(),
-                node,
-                thread.allowed.to_string(),
-                spread::total(&rank.own_bytes_by_node).to_string(),
-                on_node.copied().unwrap_or(0).to_string(),
+                Field::from(rank.job.as_str()),
+                rank.rank.to_string().into(),
+                number.into(),
+                thread.cpu.to_string().into(),
+                thread.node.map(|node| node.to_string()).into(),
+                thread.allowed.to_string().into(),
+                spread::total(&rank.own_bytes_by_node).into(),
+                on_node.copied().unwrap_or(0).into(),
             ]
         };
         rank.threads.iter().enumerate().map(row).collect::<Vec<_>>()

@@ -191,7 +191,7 @@ fn rows_have_only_what_the_source_sees() {
         let region = Region { accesses: vec![by], ..Region::default() };
         let program = ProgramMemory { regions: vec![region], ..ProgramMemory::default() };
         let rows = Profile { program, ..profile() }.rows().expect("rows");
-        rows.rows[0][6..].join(",")
+        rows.rows[0][6..].iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
     };
     assert_eq!(seen(accesses(7, 0, 0, 5)), ",,5,,");
     let known = RegionAccesses { misses: Some(0), ..accesses(7, 0, 0, 0) };

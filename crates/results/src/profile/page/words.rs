@@ -232,7 +232,7 @@ pub fn remarks(profile: &Profile) -> Vec<String> {
             Some("the time limit was reached, and the command was terminated")
         }
         Ended::ProcessEnded => Some("the process has ended"),
-        _ => None,
+        Ended::TimeOver | Ended::Exited(_) | Ended::Signalled(_) => None,
     };
     let until = why.map(|why| format!("{why}; the report covers the time until then"));
     left.into_iter().chain(until).collect()

@@ -25,8 +25,7 @@ pub(super) fn memory_peak(
     curves: &[LoadedCurve<'_>],
     cached_bytes: Option<f64>,
 ) -> Option<MemoryPeak> {
-    let facts = &run.environment.facts;
-    let mb_s: f64 = facts.get("memory_peak_mb_s")?.parse().ok()?;
+    let mb_s = run.environment.number("memory_peak_mb_s")?;
     let gb_per_s = mb_s / 1000.0;
     let nodes = run.machine.memory_nodes().len().max(1) as f64;
     let share = |traffic: f64, workers: &[WorkerPlan], size_bytes: u64| {
@@ -43,13 +42,13 @@ pub(super) fn memory_peak(
     let loads = curves
         .iter()
         .filter_map(|curve| share(curve.peak?.gb_per_s, &curve.cell.load, curve.cell.size_bytes));
-    let is_bound = facts.contains_key("memory_peak_bound");
+    let is_bound = run.environment.fact("memory_peak_bound").is_some();
     Some(MemoryPeak { gb_per_s, is_bound, reached: streams.chain(loads).reduce(f64::max) })
 }
 
 /// Reports channels without a module, and modules that run below the speed they could.
 pub(super) fn findings(summary: &Summary<'_>) -> [Option<RunFinding>; 2] {
-    let fact = |name| summary.run.environment.facts.get(name).cloned();
+    let fact = |name| summary.run.environment.text(name).map(str::to_owned);
     let empty = fact("memory_channels_empty").map(|channels| Oddity::ChannelsEmpty { channels });
     let slow = fact("memory_modules_slow").map(|modules| Oddity::ModulesSlow { modules });
     [empty.map(Finding::new), slow.map(Finding::new)]

@@ -3,7 +3,7 @@
 mod distances;
 mod shared_cache;
 
-use numalab_record::{CellId, Metric};
+use numalab_record::{CellId, Fact, Metric};
 use numalab_stats::Sample;
 use numalab_topology::NodeId;
 use serde::Serialize;
@@ -333,19 +333,19 @@ fn cache_size(summary: &Summary<'_>) -> Option<RunFinding> {
 }
 
 fn clock(summary: &Summary<'_>) -> Option<RunFinding> {
-    let fact = summary.run.environment.facts.get("clock_invariant")?;
-    (fact == "no").then(|| Finding::new(Oddity::ClockNotInvariant))
+    let fact = summary.run.environment.fact("clock_invariant")?;
+    (*fact == Fact::Flag(false)).then(|| Finding::new(Oddity::ClockNotInvariant))
 }
 
 fn emulated_time(summary: &Summary<'_>) -> Option<RunFinding> {
-    let time = summary.run.environment.facts.get("time")?.clone();
+    let time = summary.run.environment.text("time")?.to_owned();
     Some(Finding::new(Oddity::EmulatedTime { time }))
 }
 
 /// Finds a limit of cpu time below that of all cpus on which the process may run. It explains
 /// disturbed windows, so these are not reported as well.
 fn cpu_quota(summary: &Summary<'_>) -> Option<RunFinding> {
-    let cpus: f64 = summary.run.environment.facts.get("cpu_quota")?.parse().ok()?;
+    let cpus = summary.run.environment.number("cpu_quota")?;
     let usable = summary.run.machine.usable_cpus().len();
     let (windows, disturbed) = (summary.progress.windows, summary.progress.disturbed);
     let quota = Oddity::CpuQuota { cpus, usable, windows, disturbed };

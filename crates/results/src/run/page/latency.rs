@@ -106,7 +106,10 @@ fn walk_note(summary: &Summary<'_>) -> Option<String> {
             "These loads hit the TLB. In random order over {over} of {pages} pages, the page walk \
              adds {cost} ns to each on average."
         )),
-        _ => None,
+        AccessPattern::Stride(_)
+        | AccessPattern::Sequential
+        | AccessPattern::OneLinePer(_)
+        | AccessPattern::FisherYates => None,
     }
 }
 

@@ -115,7 +115,7 @@ pub(super) fn environment(summary: &Summary<'_>) -> Option<Part> {
         fact("memory", size(run.machine.memory_bytes())),
     ];
     let facts = run.environment.facts.iter();
-    rows.extend(facts.map(|(name, value)| fact(name, value.clone())));
+    rows.extend(facts.map(|(name, value)| fact(name, value.to_string())));
     let table = Table::new("The system at the start").words("fact").words("value").rows(rows);
     Some(part("Environment", Vec::new(), Some(table)))
 }

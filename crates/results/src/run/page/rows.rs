@@ -1,6 +1,6 @@
 //! One row per cell and metric.
 
-use numalab_page::rows::{Holds, Rows, optional};
+use numalab_page::rows::{Field, Holds, Rows};
 use numalab_record::{CellId, Experiment, Pages, WorkerPlan};
 
 use crate::label;
@@ -13,7 +13,7 @@ pub(crate) const FIELDS: [&str; 6] = ["size_bytes", "pages", "pattern", "kernel"
 /// median with them, and whether memory was proven to be on its node. A cell without samples gets
 /// one row without figures.
 pub(super) fn rows(summary: &Summary<'_>) -> Rows {
-    let of_cell = |cell: &CellSummary<'_>| -> Vec<Vec<String>> {
+    let of_cell = |cell: &CellSummary<'_>| -> Vec<Vec<Field>> {
         match cell.figures.is_empty() {
             true => vec![row(cell, None)],
             false => cell.figures.iter().map(|figures| row(cell, Some(figures))).collect(),
@@ -51,20 +51,20 @@ pub(crate) fn columns() -> Rows {
         .texts(["proven_on_node"])
 }
 
-fn row(cell: &CellSummary<'_>, figures: Option<&MetricFigures>) -> Vec<String> {
+fn row(cell: &CellSummary<'_>, figures: Option<&MetricFigures>) -> Vec<Field> {
     let CellId(id) = &cell.cell.id;
     let proven = (!cell.placements.is_empty()).then(|| cell.placements.iter().all(is_on_node));
-    let mut row = vec![id.clone(), label::experiment(&cell.cell.experiment)];
+    let mut row = vec![Field::from(id.as_str()), label::experiment(&cell.cell.experiment).into()];
     row.extend(fields(&cell.cell.experiment));
-    row.push(state(cell.state).to_owned());
-    row.extend(figures.map_or_else(|| vec![String::new(); 9], figure_fields));
-    row.push(optional(proven));
+    row.push(state(cell.state).into());
+    row.extend(figures.map_or_else(|| vec![Field::Empty; 9], figure_fields));
+    row.push(proven.map(|proven| proven.to_string()).into());
     row
 }
 
 /// Returns each worker's buffer size in bytes, pages, visiting order, kernel, and the workers' cpus
-/// and nodes; empty strings for properties that an experiment does not have.
-pub(crate) fn fields(experiment: &Experiment) -> [String; 6] {
+/// and nodes; empty for properties that an experiment does not have.
+pub(crate) fn fields(experiment: &Experiment) -> [Field; 6] {
     let workers = experiment.workers();
     let list = |number: fn(&WorkerPlan) -> u32| {
         let numbers: Vec<String> = workers.iter().map(|w| number(w).to_string()).collect();
@@ -72,24 +72,29 @@ pub(crate) fn fields(experiment: &Experiment) -> [String; 6] {
     };
     let axes = experiment.description().axes();
     let pages = axes.pages.map(Pages::name);
-    let [size, pattern] = [optional(axes.size_bytes), optional(axes.pattern)];
-    let (pages, kernel) = (optional(pages), optional(axes.kernel));
-    [size, pages, pattern, kernel, list(|worker| worker.cpu.0), list(|worker| worker.node.0)]
+    [
+        axes.size_bytes.into(),
+        pages.into(),
+        axes.pattern.map(|pattern| pattern.to_string()).into(),
+        axes.kernel.map(|kernel| kernel.to_string()).into(),
+        list(|worker| worker.cpu.0).into(),
+        list(|worker| worker.node.0).into(),
+    ]
 }
 
-fn figure_fields(figures: &MetricFigures) -> Vec<String> {
+fn figure_fields(figures: &MetricFigures) -> Vec<Field> {
     let best = figures.best();
     let interval = best.and_then(|figure| figure.interval);
     vec![
-        figures.metric.name().to_owned(),
-        figures.metric.unit().to_string(),
-        optional(best.map(|figure| figure.median)),
-        optional(interval.map(|interval| interval.lo)),
-        optional(interval.map(|interval| interval.hi)),
-        figures.windows.to_string(),
-        figures.disturbed.to_string(),
-        optional(figures.all.as_ref().map(|figure| figure.median)),
-        optional(best.and_then(|figure: &Figure| figure.effective_size)),
+        figures.metric.name().into(),
+        figures.metric.unit().to_string().into(),
+        best.map(|figure| figure.median).into(),
+        interval.map(|interval| interval.lo).into(),
+        interval.map(|interval| interval.hi).into(),
+        figures.windows.into(),
+        figures.disturbed.into(),
+        figures.all.as_ref().map(|figure| figure.median).into(),
+        best.and_then(|figure: &Figure| figure.effective_size).into(),
     ]
 }
 

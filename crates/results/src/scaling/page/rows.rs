@@ -1,6 +1,6 @@
 //! One row per step and size.
 
-use numalab_page::rows::{Holds, Rows, optional};
+use numalab_page::rows::{Field, Holds, Rows};
 
 use crate::scaling::StepFigures;
 
@@ -9,18 +9,19 @@ pub(super) fn rows(figures: &[StepFigures]) -> Rows {
         let domains: Vec<String> = of.domains.iter().map(u32::to_string).collect();
         let values = [of.mean, of.median, of.deviation, of.min, of.max, of.p90, of.p99, of.range];
         let mut row = vec![
-            of.file.clone(),
-            of.mode.name().to_owned(),
-            domains.join(" "),
-            of.serial.to_string(),
-            of.metric.name().to_owned(),
-            of.metric.unit().to_owned(),
-            of.ranks.to_string(),
-            of.size_bytes.to_string(),
+            Field::from(of.file.as_str()),
+            of.mode.name().into(),
+            domains.join(" ").into(),
+            of.serial.to_string().into(),
+            of.metric.name().into(),
+            of.metric.unit().into(),
+            of.ranks.to_string().into(),
+            of.size_bytes.to_string().into(),
         ];
-        row.extend(values.map(|value| format!("{value:.4}")));
-        row.push(optional(of.efficiency.map(|share| format!("{share:.4}"))));
-        row.push(optional(of.baseline_ranks));
+        let rounded = |value| Field::rounded(value, 4);
+        row.extend(values.map(rounded));
+        row.push(of.efficiency.map(rounded).into());
+        row.push(of.baseline_ranks.into());
         row
     };
     columns().rows(figures.iter().map(row))

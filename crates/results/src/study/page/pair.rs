@@ -1,7 +1,7 @@
 //! Page of two runs of a study, such as on another machine, kernel or day.
 
 use numalab_page::number::{figure, percent, trimmed};
-use numalab_page::rows::{Holds, Rows, optional};
+use numalab_page::rows::{Field, Holds, Rows};
 use numalab_page::{Lead, Mood, Page, Panel, Part, Table};
 use numalab_stats::Interval;
 
@@ -43,15 +43,15 @@ impl Report for StudyComparison {
     fn rows(&self) -> Option<Rows> {
         let row = |row: &PairedValue| {
             vec![
-                row.metric.clone(),
-                row.treatment.clone(),
-                row.baseline_median.to_string(),
-                row.candidate_median.to_string(),
-                optional(row.change_percent),
-                optional(row.interval_percent.map(|[lo, _]| lo)),
-                optional(row.interval_percent.map(|[_, hi]| hi)),
-                row.verdict.name().to_owned(),
-                row.unit.clone(),
+                Field::from(row.metric.as_str()),
+                row.treatment.as_str().into(),
+                row.baseline_median.into(),
+                row.candidate_median.into(),
+                row.change_percent.into(),
+                row.interval_percent.map(|[lo, _]| lo).into(),
+                row.interval_percent.map(|[_, hi]| hi).into(),
+                row.verdict.name().into(),
+                row.unit.as_str().into(),
             ]
         };
         Some(columns().rows(self.values.iter().map(row)))

@@ -1,6 +1,6 @@
 //! One row per value of a study.
 
-use numalab_page::rows::{Holds, Rows, optional};
+use numalab_page::rows::{Field, Holds, Rows};
 use numalab_record::study::{Arm, StudyDocument};
 use numalab_stats::Verdict;
 
@@ -24,19 +24,19 @@ pub fn value_rows(document: &StudyDocument) -> Rows {
             let quantity = &reading.quantity;
             let better = quantity.better.name();
             vec![
-                sample.block.to_string(),
-                (sample.block >= run.rules.warm_ups).to_string(),
-                treatment.to_owned(),
-                arm.to_owned(),
-                workload.to_owned(),
-                sample.attempt.to_string(),
-                sample.unix_ms.to_string(),
-                sample.took_s.to_string(),
-                quantity.metric.clone(),
-                reading.value.to_string(),
-                quantity.unit.clone(),
-                better.to_owned(),
-                disturbed.join("; "),
+                Field::from(sample.block.to_string()),
+                (sample.block >= run.rules.warm_ups).to_string().into(),
+                treatment.into(),
+                arm.into(),
+                workload.into(),
+                sample.attempt.to_string().into(),
+                sample.unix_ms.into(),
+                sample.took_s.into(),
+                quantity.metric.as_str().into(),
+                reading.value.into(),
+                quantity.unit.as_str().into(),
+                better.into(),
+                disturbed.join("; ").into(),
             ]
         })
     });
@@ -56,30 +56,30 @@ pub(crate) fn value_columns() -> Rows {
 
 /// Returns every effect of a study on every metric, with its verdict.
 pub(super) fn effect_rows(summary: &StudySummary<'_>) -> Rows {
-    let of_subject = |subject: &Subject| -> Vec<Vec<String>> {
+    let of_subject = |subject: &Subject| -> Vec<Vec<Field>> {
         subject.effects.iter().map(|effect| effect_row(subject, effect)).collect()
     };
     effect_columns().rows(summary.subjects.iter().flat_map(of_subject))
 }
 
-fn effect_row(subject: &Subject, effect: &Effect) -> Vec<String> {
+fn effect_row(subject: &Subject, effect: &Effect) -> Vec<Field> {
     let found = &effect.found;
     let interval = found.percent_interval();
     let verdict = match found.verdict {
-        Verdict::Better => "1",
-        Verdict::Equivalent => "0",
-        Verdict::Worse => "-1",
-        Verdict::Inconclusive { .. } => "",
+        Verdict::Better => Field::Number(1.0),
+        Verdict::Equivalent => Field::Number(0.0),
+        Verdict::Worse => Field::Number(-1.0),
+        Verdict::Inconclusive { .. } => Field::Empty,
     };
     vec![
-        subject.name.clone(),
-        subject.quantity.metric.clone(),
-        change_words(effect.kind, &effect.change),
-        optional(found.percent()),
-        optional(interval.map(|interval| interval.lo)),
-        optional(interval.map(|interval| interval.hi)),
-        subject.margin_percent.to_string(),
-        verdict.to_owned(),
+        subject.name.as_str().into(),
+        subject.quantity.metric.as_str().into(),
+        change_words(effect.kind, &effect.change).into(),
+        found.percent().into(),
+        interval.map(|interval| interval.lo).into(),
+        interval.map(|interval| interval.hi).into(),
+        subject.margin_percent.into(),
+        verdict,
     ]
 }
 

@@ -329,7 +329,7 @@ pub(super) fn platform(summary: &StudySummary<'_>) -> Table {
     ];
     let facts = summary.first_facts();
     let known = ROWS.iter().filter_map(|(name, fact)| Some((*name, facts.get(*fact)?)));
-    let rows = known.map(|(name, value)| vec![name.to_owned(), value.clone()]);
+    let rows = known.map(|(name, value)| vec![name.to_owned(), value.to_string()]);
     let place = ["Where".to_owned(), summary.document.run.backend.clone()].to_vec();
     Table::new("Where it ran").words("system").words("information").rows([place]).rows(rows)
 }
@@ -338,7 +338,8 @@ pub(super) fn platform(summary: &StudySummary<'_>) -> Table {
 pub(super) fn environment(summary: &StudySummary<'_>) -> Table {
     let changed = summary.changed_facts();
     let rows = summary.first_facts().into_iter().map(|(name, value)| {
-        let value = changed.get(&name).map_or(value, |values| values.join("; then "));
+        let value =
+            changed.get(&name).map_or_else(|| value.to_string(), |values| values.join("; then "));
         vec![name, value]
     });
     Table::new("The environment of the first session; where a later one differs, both")

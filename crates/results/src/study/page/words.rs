@@ -165,7 +165,11 @@ fn averaged(summary: &StudySummary<'_>, effect: &Effect) -> String {
     let others: Vec<&str> = factors.filter(|name| !is_changed(name)).collect();
     match (effect.kind, others.is_empty()) {
         (EffectKind::Main, false) => format!(" on average over {}", others.join(" and ")),
-        _ => String::new(),
+        (EffectKind::Main, true)
+        | (
+            EffectKind::Within | EffectKind::Together | EffectKind::Interaction | EffectKind::Trend,
+            _,
+        ) => String::new(),
     }
 }
 
@@ -281,7 +285,13 @@ fn needed(found: &Comparison) -> String {
         (Verdict::Inconclusive { further_blocks: Some(further) }, _) => {
             format!("about {further} more {}", if further == 1 { "block" } else { "blocks" })
         }
-        _ => "more blocks would not settle it".to_owned(),
+        (
+            Verdict::Inconclusive { further_blocks: None }
+            | Verdict::Better
+            | Verdict::Worse
+            | Verdict::Equivalent,
+            _,
+        ) => "more blocks would not settle it".to_owned(),
     }
 }
 
@@ -318,7 +328,7 @@ pub(super) fn short_verdict(found: &Comparison) -> String {
         (Verdict::Inconclusive { further_blocks: Some(further) }, _) => {
             return format!("inconclusive, +{}", count(further, "block"));
         }
-        _ => "inconclusive",
+        (Verdict::Inconclusive { further_blocks: None }, _) => "inconclusive",
     };
     match found.ground {
         Ground::NoVariance => format!("{word} (no variance)"),
