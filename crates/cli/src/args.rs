@@ -116,8 +116,8 @@ pub(crate) struct LatencyArgs {
     /// A size, a range or a list: 256M, 16K-1G, 1-16384 (MB), 32K,1M,1G
     #[arg(long, value_name = "SIZES", value_parser = value::sizes)]
     pub size: Option<SizeList>,
-    /// Access order: page-local (random within each large page or 64 small ones, so that loads
-    /// hit the TLB), random, stride:N, sequential, one-line-per:N (what the TLB holds),
+    /// Access order: page-local (one of each pair of lines, random within each large page or 64
+    /// small ones, so that loads hit the TLB and bring no other line), random, stride:N, sequential, one-line-per:N (what the TLB holds),
     /// fisher-yates (words) [default: page-local on large pages, random on 4k]
     #[arg(long, value_name = "PATTERN")]
     pub pattern: Option<AccessPattern>,

@@ -268,6 +268,16 @@ mod tests {
     }
 
     #[test]
+    fn only_page_local_order_leaves_out_the_other_line_of_each_pair() {
+        let lines = |pattern| {
+            let order = ChaseOrder { pattern, pages: base_pages() };
+            order.cycle(1 << 20, 1).expect("a cycle").expect("of lines").nodes()
+        };
+        assert_eq!(lines(AccessPattern::PageLocal), 8_192);
+        assert_eq!(lines(AccessPattern::Random), 16_384);
+    }
+
+    #[test]
     fn a_cpu_that_went_offline_fails_only_its_own_cells() {
         let cpu = numalab_host::allowed_now().unwrap().cpus.first().unwrap();
         let node = numalab_host::allowed_now().unwrap().memory_nodes.first().unwrap_or_default();
