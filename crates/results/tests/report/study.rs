@@ -567,7 +567,7 @@ fn the_best_of_many_treatments_is_the_first_sentence() {
     let names: Vec<&str> = page.lead.iter().take(2).map(|lead| &*lead.name).collect();
     assert_eq!(names, ["Best treatment", "Answer"]);
     assert!(
-        page.lead[0].sentence.starts_with("weights=2:1, with a median stream bandwidth of 2.96")
+        page.lead[0].sentence.starts_with("weights=2:1, with a median stream bandwidth of 2.95")
     );
     let few = StudySummary::of(&studies::two_by_two()).page();
     assert_ne!(few.lead[0].name, "Best treatment", "four treatments are compared in one sentence");
