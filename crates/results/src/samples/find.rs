@@ -11,7 +11,7 @@ use crate::shape::{Tail, TwoModes};
 pub(super) const STALL: f64 = 1.5;
 
 /// The least value of a time or a rate, as a divisor of the median of its sample.
-const FAR_FROM_ZERO: f64 = 10.0;
+const FAR_FROM_ZERO: f64 = 5.0;
 
 /// Two unpaired samples with everything that comparing them shows.
 #[derive(Clone, Debug)]
