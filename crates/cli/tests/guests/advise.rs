@@ -155,7 +155,7 @@ fn indecisive_trial_counts_and_texts_that_are_not_numbers_are_refused() {
             "--metric-regex: regular expression \"(\": error: unclosed group",
         ),
         (["--metric-regex", "took ([0-9.]+)"], "--metric-regex: expected --better lower or"),
-        (["--metric", "Triad: {}"], "expected --better lower or --better higher"),
+        (["--metric", "Triad: {}"], "such as {MB/s}, or --better lower or --better higher"),
         (["--better", "higher"], "--metric <PATTERN>"),
         (["--with", "numactl"], "--with: expected --try-on guest as well"),
         (["--try-on", "host"], "--try-on host: candidates run on this machine"),

@@ -116,7 +116,9 @@ fn numbers_of_guests_are_levels_and_a_single_number_is_not() {
     let lab = Lab::open();
     let plan = |guests: &str| {
         let guests = format!("guests={guests}");
-        let arguments = ["study", "run", "--dry-run", "guest-scaling", "--set", &guests];
+        // A debug build needs more than the default, which is only noticed once all packages are in the cache.
+        let sets = ["--set", &guests, "--set", "guest-memory-mib=512"];
+        let arguments = [&["study", "run", "--dry-run", "guest-scaling"][..], &sets].concat();
         let output = lab.run(&arguments);
         assert_eq!(code(&output), 0, "{}", text(&output.stderr));
         text(&output.stdout)

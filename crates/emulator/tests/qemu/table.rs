@@ -20,13 +20,18 @@ fn row(qemu: &Qemu) -> String {
     let virtual_one = charged.said.first().is_some_and(|&ns| ns.abs_diff(1_000_000) < 1000);
     let parallel_ns = turns.said.get(3).copied().unwrap_or(0);
     let virtual_four = parallel_ns.abs_diff(parallel::LINES * 100) < 20_000;
+    let has_slept =
+        slept.status == Some(LEFT) && slept.vcpu(1, 3)["cost_ns"].as_u64() > Some(2_000_000);
+    if !has_slept {
+        eprintln!("asleep: {slept:?}");
+    }
     let interface = counted.json()["qemu"]["api"].clone();
     format!(
         "| {}.{} | {interface} | {} | {} | {} | {} |",
         qemu.version.major,
         qemu.version.minor,
         yes(loads(&counted, 1) == 10_000),
-        yes(slept.status == Some(LEFT) && slept.vcpu(1, 3)["cost_ns"].as_u64() > Some(2_000_000)),
+        yes(has_slept),
         yes(virtual_one),
         yes(virtual_four),
     )
